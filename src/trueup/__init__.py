@@ -1,0 +1,64 @@
+"""trueup: totals you can defend, from classes a model predicted.
+
+Names load what they need on first use, so that ``import trueup`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trueup.api import correct, correct_counts
+    from trueup.errors import (
+        ClassError,
+        DataError,
+        EstimateError,
+        FileError,
+        OptionError,
+        TrueupError,
+        TrueupWarning,
+    )
+    from trueup.estimate import Estimate
+    from trueup.prior import Dirichlet
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ClassError": "errors",
+    "DataError": "errors",
+    "Dirichlet": "prior",
+    "Estimate": "estimate",
+    "EstimateError": "errors",
+    "FileError": "errors",
+    "OptionError": "errors",
+    "TrueupError": "errors",
+    "TrueupWarning": "errors",
+    "correct": "api",
+    "correct_counts": "api",
+}
+
+__all__ = [
+    "ClassError",
+    "DataError",
+    "Dirichlet",
+    "Estimate",
+    "EstimateError",
+    "FileError",
+    "OptionError",
+    "TrueupError",
+    "TrueupWarning",
+    "__version__",
+    "correct",
+    "correct_counts",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trueup' has no attribute {name!r}")
+    value = getattr(import_module(f"trueup.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

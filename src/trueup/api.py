@@ -1,0 +1,190 @@
+"""The two functions that users call: `correct` for tables, `correct_counts` for numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from trueup.counts import Counts, make_counts
+from trueup.errors import TrueupWarning
+from trueup.estimate import Estimate
+from trueup.methods import estimate
+from trueup.settings import make_settings
+
+__all__ = ["correct", "correct_counts"]
+
+
+def correct(
+    predictions: Any,
+    test_set: Any,
+    *,
+    predicted: str = "predicted",
+    true: str = "true",
+    value: str | None = None,
+    id: str | None = None,
+    overlap: bool | None = None,
+    classes: Sequence[Hashable] | None = None,
+    design: str = "random",
+    method: str = "auto",
+    prior: object = "perks",
+    noise: bool = True,
+    draws: int = 4000,
+    interval: float = 0.95,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Estimate:
+    """Correct the totals of a table whose classes were predicted, with a small test set.
+
+    Parameters
+    ----------
+    predictions, test_set : path or dataframe
+        The population with a predicted class per unit, and the audited units with both classes.
+        CSV and Parquet files, and any dataframe that Narwhals knows.
+    predicted, true : str
+        The class columns: `predicted` in both tables, `true` in the test set.
+    value : str, optional
+        The numeric column to total; by default units are counted.
+    id : str, optional
+        The unit's id in both tables. Then the test set needs neither `predicted` nor `value`:
+        they come from the population.
+    overlap : bool, optional
+        Whether the audited units are in the population, so that their part is known exactly.
+        By default yes, except for ``design="shifted"``.
+    classes : sequence, optional
+        All classes, in order; by default those seen in the tables, sorted.
+    design : {"random", "by_prediction", "by_class", "shifted"}
+        How the test set was drawn: at random from the population, within predicted classes,
+        within true classes, or from another period or population.
+    method : str
+        "auto" is "joint" for the first two designs and "constrained" for the others. Also "naive",
+        "inverse", "bayes", "full", "calibrated", "difference" and "test_set".
+    prior : str or Dirichlet
+        "perks" (the default), "jeffreys", "uniform", or ``Dirichlet(alpha, gamma)``.
+    noise : bool
+        Whether the interval includes that it is random which units are misclassified. Without it
+        "bayes" and "constrained" are the paper's three steps to the letter.
+    draws : int
+        The number of draws.
+    interval : float
+        The probability of the equal-tailed interval.
+    seed : int, optional
+        The same seed gives the same numbers; without one a seed is chosen and reported.
+    progress : callable, optional
+        Called with the fraction done during long work.
+
+    Returns
+    -------
+    Estimate
+        Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
+    """
+    from trueup.gather import gather
+    from trueup.tables import open_table
+
+    population = open_table(predictions, "predictions")
+    counts = gather(
+        population,
+        open_table(test_set, "the test set"),
+        predicted=predicted,
+        true=true,
+        value=value,
+        id=id,
+        overlap=design != "shifted" if overlap is None else overlap,
+        classes=classes,
+    )
+    return _run(
+        counts,
+        population.native,
+        design=design,
+        method=method,
+        prior=prior,
+        overlap=overlap,
+        noise=noise,
+        draws=draws,
+        interval=interval,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def correct_counts(
+    test: ArrayLike,
+    predicted_counts: ArrayLike,
+    predicted_sums: ArrayLike | None = None,
+    predicted_squares: ArrayLike | None = None,
+    test_sums: ArrayLike | None = None,
+    test_squares: ArrayLike | None = None,
+    *,
+    classes: Sequence[Hashable] | None = None,
+    design: str = "random",
+    method: str = "auto",
+    prior: object = "perks",
+    overlap: bool | None = None,
+    noise: bool = True,
+    draws: int = 4000,
+    interval: float = 0.95,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Estimate:
+    """Correct counts or totals that are already numbers; see `correct` for the other options.
+
+    Parameters
+    ----------
+    test : (K, K) array_like of int
+        Test units, rows true and columns predicted.
+    predicted_counts : (K,) array_like of int
+        Population units per predicted class.
+    predicted_sums, predicted_squares : (K,) array_like, optional
+        The sum of the value, and of its square, per predicted class. Without sums, units are
+        counted; without squares the classification noise of totals cannot be known.
+    test_sums, test_squares : (K, K) array_like, optional
+        The sum of the value, and of its square, of the test units per cell. Sums make the audited
+        units exact in totals.
+
+    Returns
+    -------
+    Estimate
+        Rows per class.
+
+    Examples
+    --------
+    The paper's Peculiar Example, where inverting the rates gives −75 webshops of 100:
+
+    >>> est = correct_counts([[4, 1], [2, 3]], [10, 90], classes=["webshop", "other"],
+    ...                      design="shifted", seed=1)
+    >>> bool((est.draws >= 0).all())
+    True
+    """
+    counts = make_counts(
+        test,
+        predicted_counts,
+        predicted_sums,
+        predicted_squares,
+        test_sums,
+        test_squares,
+        classes=classes,
+    )
+    return _run(
+        counts,
+        None,
+        design=design,
+        method=method,
+        prior=prior,
+        overlap=overlap,
+        noise=noise,
+        draws=draws,
+        interval=interval,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def _run(
+    counts: Counts, native: Callable[[dict[str, list[Any]]], Any] | None, **options: Any
+) -> Estimate:
+    result = estimate(counts, make_settings(counts.K, **options), native)
+    for text in result.info["warnings"]:
+        warnings.warn(text, TrueupWarning, stacklevel=3)
+    return result

@@ -1,0 +1,242 @@
+"""The command ``trueup``: a thin layer over the functions, with plain words for every mistake."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trueup import __version__
+
+if TYPE_CHECKING:
+    from trueup.estimate import Estimate
+
+DESIGN_WORDS = (
+    "How the test set was drawn: 'random' from the population, 'by_prediction' within predicted "
+    "classes, 'by_class' within true classes, 'shifted' from another period or population."
+)
+
+
+class Command(click.Command):
+    """A command that answers bad input with its message and exit code 2."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command; only trueup's own errors are the user's to mend."""
+        from trueup.errors import TrueupError
+
+        try:
+            return super().invoke(context)
+        except TrueupError as error:
+            click.echo(f"Error: {error}", err=True)
+            context.exit(2)
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+    group_class = type
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="trueup")
+def main() -> None:
+    """Totals you can defend, from classes a model predicted."""
+
+
+def estimate_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that `correct` and `numbers` share."""
+    options = [
+        click.option("--design", default="random", show_default=True, help=DESIGN_WORDS),
+        click.option("--method", default="auto", show_default=True, help="See the README."),
+        click.option(
+            "--prior", default="perks", show_default=True, help="perks, jeffreys or uniform."
+        ),
+        click.option("--draws", type=int, default=4000, show_default=True, help="Draws."),
+        click.option("--interval", type=float, default=0.95, show_default=True, help="Its size."),
+        click.option("--seed", type=int, help="The same seed gives the same numbers."),
+        click.option(
+            "--noise/--no-noise",
+            default=True,
+            help="Whether to include which units are misclassified; without it, the paper's steps.",
+        ),
+        click.option(
+            "--overlap/--no-overlap",
+            default=None,
+            help="Whether audited units are in the population. [default: unless --design shifted]",
+        ),
+        click.option("--classes", help="All classes in order, separated by commas."),
+        click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("predictions", type=click.Path())
+@click.argument("test_set", type=click.Path())
+@click.option("--predicted", default="predicted", show_default=True, help="Column in both tables.")
+@click.option("--true", default="true", show_default=True, help="Column in the test set.")
+@click.option("--value", help="Numeric column to total; without it, units are counted.")
+@click.option("--id", help="Unit id in both tables, to match the audited units.")
+@estimate_options
+def correct(
+    predictions: str,
+    test_set: str,
+    classes: str | None,
+    output: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
+    import trueup
+    from trueup.output import writer
+
+    write = writer(output)
+    labels = None if classes is None else _labels(classes, predictions, options["predicted"])
+    with progress_bar() as bar, quiet_warnings():
+        est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
+    show(est, as_json, write)
+
+
+@main.command()
+@click.option("--test", required=True, help='Test counts, rows true: "4,1;2,3", or a CSV file.')
+@click.option("--predicted-counts", required=True, help="Units per predicted class: 10,90.")
+@click.option("--predicted-sums", help="Sum of the value per predicted class.")
+@click.option("--predicted-squares", help="Sum of the squared value per predicted class.")
+@click.option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
+@estimate_options
+def numbers(
+    test: str,
+    predicted_counts: str,
+    predicted_sums: str | None,
+    predicted_squares: str | None,
+    test_sums: str | None,
+    classes: str | None,
+    output: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Correct counts or totals that you already have as numbers."""
+    import trueup
+    from trueup.matrix import parse_list, parse_matrix
+    from trueup.output import writer
+
+    write = writer(output)
+    n, labels = parse_matrix("--test", test)
+    if classes is not None:
+        labels = [label.strip() for label in classes.split(",")]
+    with progress_bar() as bar, quiet_warnings():
+        est = trueup.correct_counts(
+            n,
+            parse_list("--predicted-counts", predicted_counts),
+            parse_list("--predicted-sums", predicted_sums) if predicted_sums else None,
+            parse_list("--predicted-squares", predicted_squares) if predicted_squares else None,
+            parse_matrix("--test-sums", test_sums)[0] if test_sums else None,
+            classes=labels,
+            progress=bar,
+            **options,
+        )
+    show(est, as_json, write)
+
+
+@main.command()
+@click.argument("what", type=click.Choice(["examples"]), default="examples")
+def paper(what: str) -> None:
+    """Reproduce the paper (Meertens et al., 2019)."""
+    from trueup.paper import print_examples
+
+    print_examples()
+
+
+@main.command()
+@click.option("--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"))
+@click.option("--seed", type=int, default=2019, show_default=True)
+def demo(folder: Path, seed: int) -> None:
+    """Make a data set like the paper's, correct it with each method, and compare with the truth."""
+    from trueup.demo import run_demo
+
+    with quiet_warnings():
+        run_demo(folder, seed)
+
+
+def _labels(classes: str, path: str, column: str) -> list[Any]:
+    """Read ``--classes`` as the kind of label that the table holds."""
+    from trueup.errors import ClassError
+    from trueup.tables import open_table, require_columns
+
+    kind = require_columns(open_table(path, "predictions"), [column])[column]
+    words = [word.strip() for word in classes.split(",")]
+    try:
+        if kind == "integer":
+            return [int(word) for word in words]
+        if kind == "boolean":
+            return [{"true": True, "false": False}[word.lower()] for word in words]
+    except (ValueError, KeyError):
+        raise ClassError(
+            f"--classes must list labels as in column {column!r}, which holds {kind}; "
+            f"{classes!r} came."
+        ) from None
+    return words
+
+
+def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> None:
+    """Write the file, then print the answer; warnings go to standard error."""
+    from trueup.output import as_text
+
+    write(est)
+    for warning in est.info["warnings"]:
+        click.echo(f"Warning: {warning}", err=True)
+    if as_json:
+        click.echo(as_text(est))
+    else:
+        click.echo(str(est).split("\n\nWarning:")[0])
+        click.echo(f"\nseed {est.info['seed']}", err=True)
+
+
+class progress_bar:  # noqa: N801  (a context manager, used as a function)
+    """A bar on standard error that shows only when the work takes longer than half a second."""
+
+    def __init__(self) -> None:
+        import time
+
+        self._clock, self._start = time.monotonic, time.monotonic()
+        self._shown = False
+
+    def __enter__(self) -> Callable[[float], None] | None:
+        return self._update if sys.stderr.isatty() else None
+
+    def _update(self, fraction: float) -> None:
+        elapsed = self._clock() - self._start
+        if elapsed < 0.5:
+            return
+        width = 30
+        filled = round(width * min(max(fraction, 0.0), 1.0))
+        left = elapsed * (1 / fraction - 1) if fraction > 0 else 0
+        bar = "█" * filled + "░" * (width - filled)
+        sys.stderr.write(f"\r{bar} {fraction:4.0%}  {elapsed:.0f} s, about {left:.0f} s left ")
+        sys.stderr.flush()
+        self._shown = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            sys.stderr.write("\r" + " " * 70 + "\r")
+
+
+def quiet_warnings() -> Any:
+    """Keep trueup's warnings off the Python channel: the command prints them itself."""
+    import warnings
+
+    from trueup.errors import TrueupWarning
+
+    return warnings.catch_warnings(action="ignore", category=TrueupWarning)
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command as the console does."""
+    main(arguments)

@@ -1,0 +1,248 @@
+"""The small bag of counts that every estimator takes, and the one place where it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trueup.errors import ClassError, DataError
+
+__all__ = ["Counts", "make_counts", "rest_of"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Array = TypeVar("Array", Floats, Integers)
+
+# Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
+MOST_CLASSES = 500
+# Counts are integers to the end; beyond this a float could not hold them exactly.
+MOST_UNITS = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Both tables in numbers. Rows are true classes, columns predicted ones.
+
+    Attributes
+    ----------
+    classes : tuple
+        The K class labels, H in the paper.
+    n : (K, K) int
+        Test units with true class g and predicted class h.
+    v_hat : (K,) int
+        Population units per predicted class.
+    u_hat : (K,) float or None
+        Σy per predicted class; None when units are counted.
+    w_hat : (K,) float or None
+        Σy² per predicted class, for the classification noise.
+    t, t2 : (K, K) float or None
+        Σy and Σy² of the test units per cell, for audited units and classical variances.
+    signed : bool
+        Whether some y is negative: then totals have no bound at 0.
+    """
+
+    classes: tuple[Hashable, ...]
+    n: Integers
+    v_hat: Integers
+    u_hat: Floats | None = None
+    w_hat: Floats | None = None
+    t: Floats | None = None
+    t2: Floats | None = None
+    signed: bool = False
+
+    @property
+    def K(self) -> int:
+        """The number of classes."""
+        return len(self.classes)
+
+    @property
+    def N(self) -> int:
+        """The number of units in the population."""
+        return int(self.v_hat.sum())
+
+    @property
+    def totals(self) -> bool:
+        """Whether a value is totalled, rather than units counted."""
+        return self.u_hat is not None
+
+    @property
+    def naive(self) -> Floats:
+        """û, or v̂ when units are counted: the figures before any correction."""
+        return self.v_hat.astype(float) if self.u_hat is None else self.u_hat
+
+
+def rest_of(counts: Counts) -> Counts:
+    """The population without the audited units, whose true class is known.
+
+    Totals need the audited units' values (`t`, and `t2` for the noise); without them the values
+    cannot be taken out and the caller must not ask.
+    """
+    audited = counts.n.sum(axis=0)
+    outside = audited > counts.v_hat
+    if outside.any():
+        h = int(outside.argmax())
+        raise DataError(
+            f"The test set has {audited[h]:,} units predicted {counts.classes[h]!r}, but the "
+            f"population only {counts.v_hat[h]:,}: the audited units cannot all be in it.",
+            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
+        )
+    v_hat = counts.v_hat - audited
+    if counts.u_hat is None or counts.t is None:
+        return replace(counts, v_hat=v_hat)
+    u_hat = counts.u_hat - counts.t.sum(axis=0)
+    w_hat = None
+    if counts.w_hat is not None:
+        # without Σy² per cell, the audited units' squares are at least (Σy)²/n: subtract no more
+        t2 = counts.t**2 / np.maximum(counts.n, 1) if counts.t2 is None else counts.t2
+        w_hat = counts.w_hat - t2.sum(axis=0)
+    scale = np.abs(counts.u_hat).max()
+    if not counts.signed and (u_hat < -1e-9 * scale).any():
+        h = int(u_hat.argmin())
+        raise DataError(
+            f"The test units predicted {counts.classes[h]!r} total more than the population's: "
+            f"{counts.t.sum(axis=0)[h]:g} of {counts.u_hat[h]:g}.",
+            hint="is the value the same in both tables? Otherwise overlap=False (--no-overlap).",
+        )
+    empty = v_hat == 0  # what is left there is rounding
+    u_hat = np.where(empty, 0.0, u_hat if counts.signed else np.maximum(u_hat, 0.0))
+    w_hat = None if w_hat is None else np.where(empty, 0.0, np.maximum(w_hat, 0.0))
+    return replace(counts, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat)
+
+
+def make_counts(
+    n: ArrayLike,
+    v_hat: ArrayLike,
+    u_hat: ArrayLike | None = None,
+    w_hat: ArrayLike | None = None,
+    t: ArrayLike | None = None,
+    t2: ArrayLike | None = None,
+    *,
+    classes: Sequence[Hashable] | None = None,
+    signed: bool | None = None,
+) -> Counts:
+    """Check the arrays and put them together; every message names the user's argument."""
+    n = _whole("test", n)
+    if n.ndim != 2 or n.shape[0] != n.shape[1]:
+        raise DataError(
+            "`test` must be a square matrix, one row for each true class and one column for each "
+            f"predicted class; shape {n.shape} came.",
+            hint="add a row or a column of zeros for a class that was never seen there.",
+        )
+    K = n.shape[0]
+    labels = tuple(range(K)) if classes is None else tuple(classes)
+    _check_classes(labels, K)
+    v_hat = _vector("predicted_counts", _whole("predicted_counts", v_hat), K)
+    if v_hat.sum() == 0:
+        raise DataError("The population must have at least one unit; `predicted_counts` sums to 0.")
+
+    if u_hat is None and any(x is not None for x in (w_hat, t, t2)):
+        raise DataError(
+            "`predicted_squares` and `test_sums` need `predicted_sums`, which is missing.",
+            hint="give predicted_sums, the sum of the value per predicted class.",
+        )
+    u_hat = None if u_hat is None else _vector("predicted_sums", _real("predicted_sums", u_hat), K)
+    w_hat = (
+        None
+        if w_hat is None
+        else _vector("predicted_squares", _real("predicted_squares", w_hat), K)
+    )
+    t = None if t is None else _matrix("test_sums", _real("test_sums", t), K)
+    t2 = None if t2 is None else _matrix("test_squares", _real("test_squares", t2), K)
+    if signed is None:  # sums alone cannot show every negative value, but they show some
+        signed = any(x is not None and bool((x < 0).any()) for x in (u_hat, t))
+    _check_sums(n, v_hat, u_hat, w_hat, t, t2)
+    return Counts(labels, n, v_hat, u_hat, w_hat, t, t2, signed)
+
+
+def _check_classes(classes: tuple[Hashable, ...], K: int) -> None:
+    if len(classes) != K:
+        raise ClassError(
+            f"`classes` must name each of the {K} rows of the matrix; {len(classes)} names came."
+        )
+    if len(set(classes)) != K:
+        twice = sorted({str(c) for c in classes if classes.count(c) > 1})
+        raise ClassError(f"`classes` must differ from each other; {twice} came more than once.")
+    if K < 2:
+        raise ClassError(
+            f"There must be at least two classes; {K} came: {list(classes)}.",
+            hint="with one class there is nothing to misclassify: the total is already right.",
+        )
+    if K > MOST_CLASSES:
+        raise ClassError(
+            f"There may be at most {MOST_CLASSES} classes; {K} came.",
+            hint="is that column really a class? An id or a value gives one class per unit.",
+        )
+
+
+def _check_sums(
+    n: Integers,
+    v_hat: Integers,
+    u_hat: Floats | None,
+    w_hat: Floats | None,
+    t: Floats | None,
+    t2: Floats | None,
+) -> None:
+    """Refuse sums that no values could have: Cauchy–Schwarz, and sums over no units."""
+    for sums, squares, units, names in (
+        (u_hat, w_hat, v_hat, ("predicted_sums", "predicted_squares", "predicted_counts")),
+        (t, t2, n, ("test_sums", "test_squares", "test")),
+    ):
+        for x, name in ((sums, names[0]), (squares, names[1])):
+            if x is not None and (x[units == 0] != 0).any():
+                raise DataError(f"`{name}` must be 0 where `{names[2]}` is 0: a sum of no values.")
+        if squares is None:
+            continue
+        if (squares < 0).any():
+            raise DataError(f"`{names[1]}` is a sum of squares and must not be negative.")
+        if sums is not None and (sums**2 > squares * units * (1 + 1e-9)).any():
+            raise DataError(
+                f"`{names[1]}` is too small for `{names[0]}`: (Σy)² is at most the number of units "
+                "times Σy².",
+                hint="give the sum of the squared values, not the square of the sum.",
+            )
+
+
+def _whole(name: str, given: ArrayLike) -> Integers:
+    values = _real(name, given)
+    if (values < 0).any() or (values != np.floor(values)).any():
+        bad = values[(values < 0) | (values != np.floor(values))].flat[0]
+        raise DataError(
+            f"`{name}` must hold counts, whole numbers of at least 0; {bad:g} came.",
+            hint="weights or shares are not counts: give the number of units.",
+        )
+    if values.sum() > MOST_UNITS:
+        raise DataError(f"`{name}` may count at most 2**53 units; {values.sum():g} came.")
+    return values.astype(np.int64)
+
+
+def _real(name: str, given: ArrayLike) -> Floats:
+    try:
+        values = np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"`{name}` must hold numbers only; {given!r} came.") from None
+    if values.size == 0:
+        raise DataError(f"`{name}` must not be empty.")
+    if not np.isfinite(values).all():
+        raise DataError(
+            f"`{name}` must hold finite numbers; {values[~np.isfinite(values)].flat[0]} came.",
+            hint="remove or repair the units with a missing or infinite value first.",
+        )
+    return values
+
+
+def _vector(name: str, values: Array, K: int) -> Array:
+    if values.shape != (K,):
+        raise DataError(
+            f"`{name}` must have one number for each of the {K} classes; shape {values.shape} came."
+        )
+    return values
+
+
+def _matrix(name: str, values: Floats, K: int) -> Floats:
+    if values.shape != (K, K):
+        raise DataError(f"`{name}` must have shape {(K, K)}, as `test`; {values.shape} came.")
+    return values

@@ -1,0 +1,69 @@
+"""Everything that can be wrong with the input, as one small tree.
+
+::
+
+    TrueupError(ValueError)
+    ├── DataError        a table, a column, a count or a value
+    │   ├── ClassError   the classes of the two tables do not fit together
+    │   └── FileError    a file that cannot be read or written
+    ├── OptionError      an argument: method, design, prior, interval, draws
+    └── EstimateError    the data are sound, but this method has no answer for them
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClassError",
+    "DataError",
+    "EstimateError",
+    "FileError",
+    "OptionError",
+    "TrueupError",
+    "TrueupWarning",
+]
+
+
+class TrueupError(ValueError):
+    """A problem with the input, in words: what must hold, what came, and one hint.
+
+    Parameters
+    ----------
+    problem : str
+        What must hold and what came instead.
+    hint : str, optional
+        One thing the user can do about it.
+
+    Examples
+    --------
+    >>> print(TrueupError("`interval` must lie between 0 and 1; 95 came.", hint="write 0.95."))
+    `interval` must lie between 0 and 1; 95 came.
+    <BLANKLINE>
+    Hint: write 0.95.
+    """
+
+    def __init__(self, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(problem if hint is None else f"{problem}\n\nHint: {hint}")
+
+
+class DataError(TrueupError):
+    """A table, a column, a count or a value is not what it must be."""
+
+
+class ClassError(DataError):
+    """The classes of the two tables do not fit together."""
+
+
+class FileError(DataError):
+    """A file cannot be read or written."""
+
+
+class OptionError(TrueupError):
+    """An argument has a value that trueup does not know or cannot use."""
+
+
+class EstimateError(TrueupError):
+    """The data are sound, but the chosen method has no answer for them."""
+
+
+class TrueupWarning(UserWarning):
+    """Something that the user should know before publishing; also in ``info["warnings"]``."""

@@ -1,0 +1,97 @@
+"""Writing results: whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from trueup.errors import FileError, OptionError
+from trueup.estimate import Estimate
+
+__all__ = ["as_text", "write_whole", "writer"]
+
+
+def as_text(est: Estimate) -> str:
+    """Give ``{"rows": [...], "info": {...}}`` as JSON."""
+    return json.dumps({"rows": est.rows(), "info": est.info}, indent=2, allow_nan=False)
+
+
+def writer(path: str | None) -> Callable[[Estimate], None]:
+    """Check the path before any work is done, and give the function that writes to it."""
+    if path is None:
+        return lambda est: None
+    target = Path(path)
+    ending = target.suffix.lower()
+    makers = {".json": _json_bytes, ".csv": _csv_bytes, ".parquet": _parquet_bytes}
+    if ending not in makers:
+        raise OptionError(
+            f"--output must end in .csv, .parquet or .json; {target.name!r} came.",
+            hint="the ending decides the format.",
+        )
+    if not target.parent.is_dir():
+        raise FileError(f"The folder of --output must exist; {str(target.parent)!r} does not.")
+    return lambda est: write_whole(target, makers[ending](est))
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Write beside the target and move it into place: a reader sees the old file or the new one."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise FileError(f"{str(target)!r} must be writable; {error.strerror}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _json_bytes(est: Estimate) -> bytes:
+    return as_text(est).encode() + b"\n"
+
+
+def _csv_bytes(est: Estimate) -> bytes:
+    rows = est.rows()
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows({name: _safe(cell) for name, cell in row.items()} for row in rows)
+    return text.getvalue().encode()
+
+
+def _safe(cell: object) -> object:
+    """Keep a spreadsheet from running a class name that looks like a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t") else cell
+
+
+def _parquet_bytes(est: Estimate) -> bytes:
+    import duckdb
+
+    rows = est.rows()
+    label = {bool: "BOOLEAN", int: "BIGINT"}.get(type(rows[0]["class"]), "VARCHAR")
+    columns = ", ".join(f'"{name}" {label if name == "class" else "DOUBLE"}' for name in rows[0])
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE result ({columns})")
+        marks = ", ".join("?" for _ in rows[0])
+        connection.executemany(
+            f"INSERT INTO result VALUES ({marks})", [list(row.values()) for row in rows]
+        )
+        path = Path(folder) / "result.parquet"
+        connection.execute(f"COPY result TO '{path}' (FORMAT parquet)")
+        return path.read_bytes()

@@ -1,0 +1,113 @@
+"""How an estimate is to be made: the options, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import OptionError
+from trueup.prior import Concentrations, resolve_prior
+
+__all__ = ["DESIGNS", "METHODS", "Settings", "make_settings"]
+
+DESIGNS = ("random", "by_prediction", "by_class", "shifted")
+METHODS = (
+    "auto",
+    "naive",
+    "inverse",
+    "bayes",
+    "constrained",
+    "joint",
+    "full",
+    "calibrated",
+    "difference",
+    "test_set",
+)
+MOST_DRAWS = 100_000_000
+# Room for R draws of P, a few arrays of that size, on an ordinary machine.
+MOST_CELLS = 400_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The options of `correct` and `correct_counts`, resolved."""
+
+    design: str
+    method: str
+    prior: Concentrations
+    noise: bool
+    overlap: bool
+    draws: int
+    interval: float
+    seed: int
+    rng: np.random.Generator
+    progress: Callable[[float], None] | None = None
+
+
+def make_settings(
+    K: int,
+    *,
+    design: str,
+    method: str,
+    prior: object,
+    noise: bool,
+    overlap: bool | None,
+    draws: int,
+    interval: float,
+    seed: int | None,
+    progress: Callable[[float], None] | None = None,
+) -> Settings:
+    """Check every option and resolve ``auto`` and ``None``."""
+    _one_of("design", design, DESIGNS)
+    _one_of("method", method, METHODS)
+    if method == "auto":
+        method = "joint" if design in ("random", "by_prediction") else "constrained"
+    if overlap is None:
+        overlap = design != "shifted"
+    draws = _whole("draws", draws, least=100, most=MOST_DRAWS)
+    if draws * K * K > MOST_CELLS:
+        raise OptionError(
+            f"`draws` times the squared number of classes may be at most {MOST_CELLS:,}; "
+            f"{draws:,} draws of {K} classes came.",
+            hint=f"ask for {MOST_CELLS // (K * K):,} draws or fewer.",
+        )
+    if not (isinstance(interval, int | float) and 0 < interval < 1):
+        raise OptionError(
+            f"`interval` must be a probability between 0 and 1; {interval!r} came.",
+            hint="write 0.95 for a 95% interval.",
+        )
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    seed = _whole("seed", seed, least=0, most=2**128)
+    return Settings(
+        design=design,
+        method=method,
+        prior=resolve_prior(prior, K),
+        noise=bool(noise),
+        overlap=bool(overlap),
+        draws=draws,
+        interval=float(interval),
+        seed=seed,
+        rng=np.random.Generator(np.random.SFC64(seed)),
+        progress=progress,
+    )
+
+
+def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise OptionError(f"`{name}` must be one of {list(known)}; {given!r} came.")
+
+
+def _whole(name: str, given: Any, *, least: int, most: int) -> int:
+    try:
+        whole = int(given)
+    except (TypeError, ValueError, OverflowError):
+        whole = least - 1
+    if whole != given or isinstance(given, bool) or not least <= whole <= most:
+        raise OptionError(
+            f"`{name}` must be a whole number from {least:,} to {most:,}; {given!r} came."
+        )
+    return whole
