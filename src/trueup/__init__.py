@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trueup.api import correct, correct_counts
+    from trueup.checks import check
     from trueup.errors import (
         ClassError,
         DataError,
@@ -32,6 +33,7 @@ _HOME = {
     "OptionError": "errors",
     "TrueupError": "errors",
     "TrueupWarning": "errors",
+    "check": "checks",
     "correct": "api",
     "correct_counts": "api",
 }
@@ -47,6 +49,7 @@ __all__ = [
     "TrueupError",
     "TrueupWarning",
     "__version__",
+    "check",
     "correct",
     "correct_counts",
 ]

@@ -81,7 +81,7 @@ def correct(
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
     from trueup.gather import gather
-    from trueup.tables import open_table
+    from trueup.sources import open_table
 
     population = open_table(predictions, "predictions")
     counts = gather(
@@ -168,7 +168,7 @@ def correct_counts(
     )
     return _run(
         counts,
-        None,
+        _local_frame,
         design=design,
         method=method,
         prior=prior,
@@ -181,9 +181,13 @@ def correct_counts(
     )
 
 
-def _run(
-    counts: Counts, native: Callable[[dict[str, list[Any]]], Any] | None, **options: Any
-) -> Estimate:
+def _local_frame(columns: dict[str, list[Any]]) -> Any:
+    from trueup.frames import local_frame
+
+    return local_frame(columns)
+
+
+def _run(counts: Counts, native: Callable[[dict[str, list[Any]]], Any], **options: Any) -> Estimate:
     result = estimate(counts, make_settings(counts.K, **options), native)
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)

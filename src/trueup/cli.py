@@ -47,43 +47,51 @@ def main() -> None:
     """Totals you can defend, from classes a model predicted."""
 
 
-def estimate_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that `correct` and `numbers` share."""
-    options = [
-        click.option("--design", default="random", show_default=True, help=DESIGN_WORDS),
-        click.option("--method", default="auto", show_default=True, help="See the README."),
-        click.option(
-            "--prior", default="perks", show_default=True, help="perks, jeffreys or uniform."
-        ),
-        click.option("--draws", type=int, default=4000, show_default=True, help="Draws."),
-        click.option("--interval", type=float, default=0.95, show_default=True, help="Its size."),
-        click.option("--seed", type=int, help="The same seed gives the same numbers."),
-        click.option(
-            "--noise/--no-noise",
-            default=True,
-            help="Whether to include which units are misclassified; without it, the paper's steps.",
-        ),
-        click.option(
-            "--overlap/--no-overlap",
-            default=None,
-            help="Whether audited units are in the population. [default: unless --design shifted]",
-        ),
-        click.option("--classes", help="All classes in order, separated by commas."),
-        click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def together(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Make one decorator of several, so that commands can share them."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+table_options = together(
+    click.argument("predictions", type=click.Path()),
+    click.argument("test_set", type=click.Path()),
+    click.option("--predicted", default="predicted", show_default=True, help="Column in both."),
+    click.option("--true", default="true", show_default=True, help="Column in the test set."),
+    click.option("--value", help="Numeric column to total; without it, units are counted."),
+    click.option("--id", help="Unit id in both tables, to match the audited units."),
+)
+
+estimate_options = together(
+    click.option("--design", default="random", show_default=True, help=DESIGN_WORDS),
+    click.option("--method", default="auto", show_default=True, help="See the README."),
+    click.option("--prior", default="perks", show_default=True, help="perks, jeffreys or uniform."),
+    click.option("--draws", type=int, default=4000, show_default=True, help="Draws."),
+    click.option("--interval", type=float, default=0.95, show_default=True, help="Its size."),
+    click.option("--seed", type=int, help="The same seed gives the same numbers."),
+    click.option(
+        "--noise/--no-noise",
+        default=True,
+        help="Whether to include which units are misclassified; without it, the paper's steps.",
+    ),
+    click.option(
+        "--overlap/--no-overlap",
+        default=None,
+        help="Whether audited units are in the population. [default: unless --design shifted]",
+    ),
+    click.option("--classes", help="All classes in order, separated by commas."),
+    click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
+)
 
 
 @main.command()
-@click.argument("predictions", type=click.Path())
-@click.argument("test_set", type=click.Path())
-@click.option("--predicted", default="predicted", show_default=True, help="Column in both tables.")
-@click.option("--true", default="true", show_default=True, help="Column in the test set.")
-@click.option("--value", help="Numeric column to total; without it, units are counted.")
-@click.option("--id", help="Unit id in both tables, to match the audited units.")
+@table_options
 @estimate_options
 def correct(
     predictions: str,
@@ -102,6 +110,26 @@ def correct(
     with progress_bar() as bar, quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
     show(est, as_json, write)
+
+
+@main.command()
+@table_options
+@click.option("--design", default="random", show_default=True, help=DESIGN_WORDS)
+@click.option("--prior", default="perks", show_default=True, help="perks, jeffreys or uniform.")
+@click.option("--overlap/--no-overlap", default=None, help="As in `trueup correct`.")
+@click.option("--classes", help="All classes in order, separated by commas.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
+def check(
+    predictions: str, test_set: str, classes: str | None, as_json: bool, **options: Any
+) -> None:
+    """Say what is wrong or doubtful with these tables, before any estimate."""
+    import json
+
+    import trueup
+
+    labels = None if classes is None else _labels(classes, predictions, options["predicted"])
+    found = trueup.check(predictions, test_set, classes=labels, **options)
+    click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
 
 
 @main.command()
@@ -151,7 +179,8 @@ def paper(what: str) -> None:
     """Reproduce the paper (Meertens et al., 2019)."""
     from trueup.paper import print_examples
 
-    print_examples()
+    with quiet_warnings():
+        print_examples()
 
 
 @main.command()
@@ -168,7 +197,8 @@ def demo(folder: Path, seed: int) -> None:
 def _labels(classes: str, path: str, column: str) -> list[Any]:
     """Read ``--classes`` as the kind of label that the table holds."""
     from trueup.errors import ClassError
-    from trueup.tables import open_table, require_columns
+    from trueup.sources import open_table
+    from trueup.tables import require_columns
 
     kind = require_columns(open_table(path, "predictions"), [column])[column]
     words = [word.strip() for word in classes.split(",")]

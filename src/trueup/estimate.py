@@ -55,7 +55,7 @@ class Estimate:
     P: Floats | None
     info: dict[str, Any]
     _figures: dict[str, Floats | None] = field(repr=False)
-    _native: Callable[[dict[str, list[Any]]], Any] | None = field(default=None, repr=False)
+    _native: Callable[[dict[str, list[Any]]], Any] = field(repr=False)
 
     def rows(self) -> list[dict[str, Any]]:
         """Give a dict per class: class, naive, estimate, mean, sd, lower, upper."""
@@ -72,11 +72,7 @@ class Estimate:
         for row in self.rows():
             for name, value in row.items():
                 columns[name].append(value)
-        if self._native is not None:
-            return self._native(columns)
-        from trueup.frames import local_frame
-
-        return local_frame(columns)
+        return self._native(columns)
 
     def __str__(self) -> str:
         header, cells = self._cells()

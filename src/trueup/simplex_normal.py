@@ -186,12 +186,16 @@ def effective_size(log_weight: Floats) -> float:
 class Resampled(NamedTuple):
     """Which draws were kept, and how many independent ones they are worth."""
 
-    index: NDArray[np.intp]
-    effective_size: float
+    indices: NDArray[np.intp]
+    ess: float
 
 
 def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampled:
     """Systematic resampling: draw r is kept floor or ceil of size · w_r / Σw times.
+
+    The draws are shuffled first: equal steps through draws that come in a pattern (a chain, a
+    grid, two samplers in turn) can fall in with its period and keep one kind only. They are
+    shuffled again afterwards, so that copies of one draw do not stand together.
 
     Parameters
     ----------
@@ -200,7 +204,7 @@ def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampl
     size : int
         How many draws to keep.
     rng : numpy.random.Generator
-        Source of randomness; one uniform, and a permutation so that order carries no meaning.
+        Source of randomness.
 
     Returns
     -------
@@ -210,13 +214,13 @@ def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampl
     Examples
     --------
     >>> import numpy as np
-    >>> resample(np.log([0.5, 0.25, 0.25]), 4, np.random.default_rng(1)).effective_size
+    >>> resample(np.log([0.5, 0.25, 0.25]), 4, np.random.default_rng(1)).ess
     2.6666666666666665
     """
-    weight = np.exp(log_weight - np.max(log_weight))
+    shuffled = rng.permutation(log_weight.size)
+    weight = np.exp(log_weight[shuffled] - np.max(log_weight))
     cumulative = np.cumsum(weight)
     points = (np.arange(size) + rng.random()) * (cumulative[-1] / size)
-    index = np.searchsorted(cumulative, points, side="right")
+    place = np.searchsorted(cumulative, points, side="right")
     last = np.flatnonzero(weight)[-1]  # rounding must not reach past the last positive weight
-    index = np.minimum(index, last)
-    return Resampled(rng.permutation(index), effective_size(log_weight))
+    return Resampled(rng.permutation(shuffled[np.minimum(place, last)]), effective_size(log_weight))

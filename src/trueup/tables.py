@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from trueup.errors import DataError
 
-__all__ = ["Kind", "Table", "Tally", "class_kind", "is_missing", "open_table", "require_columns"]
+__all__ = ["Kind", "Table", "Tally", "class_kind", "is_missing", "require_columns"]
 
 Kind = Literal["text", "integer", "boolean", "number", "other"]
 
@@ -55,17 +54,6 @@ class Table(Protocol):
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a dataframe of the user's own kind from columns."""
-
-
-def open_table(source: object, role: str) -> Table:
-    """Take a path or a dataframe; `role` is what messages call a table that has no file name."""
-    if isinstance(source, str | os.PathLike):
-        from trueup.files import FileTable
-
-        return FileTable(os.fspath(source))
-    from trueup.frames import FrameTable
-
-    return FrameTable(source, role)
 
 
 def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:

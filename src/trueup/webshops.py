@@ -36,8 +36,8 @@ def webshops() -> Webshops:
     >>> population = webshops()
     >>> len(population.y), int((population.s == WEBSHOP).sum())
     (18939, 1420)
-    >>> float(population.y.sum() / 1e9), float((population.y**2).sum() / 1e16)
-    (4.95, 7.789473684210526)
+    >>> f"{population.y.sum():.4e} {(population.y**2).sum():.4e}"
+    '4.9500e+09 7.7895e+16'
     """
     sizes = (round(BASE_RATE * N), N - round(BASE_RATE * N))
     totals = (WEBSHOP_TOTAL, TOTAL - WEBSHOP_TOTAL)

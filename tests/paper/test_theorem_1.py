@@ -47,7 +47,7 @@ def test_posterior_is_prior_times_likelihood_up_to_one_constant(rng):
 
 def test_base_rates_take_gamma_and_row_totals():
     after = posterior(Dirichlet(ALPHA, GAMMA).for_classes(3), N_TEST)
-    assert after.gamma == pytest.approx(GAMMA + [9, 9, 13])
+    assert after.gamma == pytest.approx(GAMMA + np.array([9, 9, 13]))
     assert after.alpha == pytest.approx(ALPHA + N_TEST)
 
 

@@ -37,9 +37,7 @@ def dirichlet(a: Floats, chains: int, rng: np.random.Generator) -> tuple[Floats,
     return normalise(log_gamma(a[..., None], (*a.shape, chains), rng))
 
 
-def refresh(
-    log_p: Floats, a: Floats, r: float, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def refresh(log_p: Floats, a: Floats, r: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """A move from p that leaves Dir(a) as it is, in detailed balance; r = 0 forgets p entirely.
 
     With X ~ Gamma(a), B ~ Beta(ra, (1−r)a) and G ~ Gamma((1−r)a), X' = BX + G is again Gamma(a):
@@ -72,4 +70,4 @@ def refresh(
 def log_add(x: Floats, y: Floats) -> Floats:
     """Compute log(e^x + e^y); six times faster than `numpy.logaddexp`, whose loop is scalar."""
     top = np.maximum(x, y)
-    return top + np.log(1.0 + np.exp(np.minimum(x, y) - top))
+    return np.asarray(top + np.log(1.0 + np.exp(np.minimum(x, y) - top)))

@@ -1,0 +1,20 @@
+"""Where a table comes from: a path is a file, anything else a dataframe."""
+
+from __future__ import annotations
+
+import os
+
+from trueup.tables import Table
+
+__all__ = ["open_table"]
+
+
+def open_table(source: object, role: str) -> Table:
+    """Take a path or a dataframe; `role` is what messages call a table that has no file name."""
+    if isinstance(source, str | os.PathLike):
+        from trueup.files import FileTable
+
+        return FileTable(os.fspath(source))
+    from trueup.frames import FrameTable
+
+    return FrameTable(source, role)

@@ -1,0 +1,165 @@
+"""Bad input gets one clear message, exit code 2, and nothing written: from the outside."""
+
+import pytest
+from click.testing import CliRunner
+
+from trueup.cli import main
+
+GOOD = "unit,predicted,true,y\n1,a,a,1\n2,a,b,2\n3,b,b,3\n4,b,b,4\n5,a,a,2\n"
+PREDICTIONS = GOOD.replace("true", "other")
+
+
+def run(arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def refused(arguments, *words):
+    result = run(arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    for word in words:
+        assert word in result.stderr, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(predictions=PREDICTIONS, test_set=GOOD):
+        paths = tmp_path / "predictions.csv", tmp_path / "test.csv"
+        for path, text in zip(paths, (predictions, test_set), strict=True):
+            path.write_text(text, encoding="utf-8")
+        return [str(path) for path in paths]
+
+    return write
+
+
+def test_good_input_is_good(files):
+    assert run(["correct", *files(), "--value", "y", "--draws", "200"]).exit_code == 0
+
+
+def test_missing_file(files):
+    paths = files()
+    refused(["correct", "nowhere.csv", paths[1]], "nowhere.csv", "must exist")
+    refused(["correct", paths[0], "nowhere.parquet"], "nowhere.parquet", "must exist")
+
+
+def test_missing_column(files):
+    message = refused(["correct", *files(), "--predicted", "predictd"], "predictd", "did you mean")
+    assert "'predicted'" in message
+    refused(["correct", *files(), "--value", "turnover"], "turnover")
+    refused(["correct", *files(), "--true", "truth"], "truth", "did you mean 'true'")
+
+
+def test_empty_tables(files):
+    refused(["correct", *files(predictions="predicted,y\n")], "empty")
+    refused(["correct", *files(test_set="predicted,true\n")], "empty")
+    refused(["correct", *files(predictions="")], "empty")
+
+
+def test_a_class_that_the_other_table_never_names(files):
+    refused(["correct", *files(predictions=PREDICTIONS + "6,c,a,1\n")], "'c'", "never names")
+    refused(["correct", *files(test_set=GOOD + "6,a,A,1\n")], "'A'", "never names")
+    listed = ["--classes", "a,b,c", "--draws", "200"]
+    assert run(["correct", *files(predictions=PREDICTIONS + "6,c,a,1\n"), *listed]).exit_code == 0
+    refused(["correct", *files(), "--classes", "a,c"], "does not list", "'b'")
+
+
+@pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
+def test_missing_or_infinite_values(files, bad):
+    paths = files(predictions=PREDICTIONS + f"6,a,a,{bad}\n7,b,a,{bad}\n")
+    refused(["correct", *paths, "--value", "y"], "'y'", "2 rows")
+    assert run(["correct", *paths, "--draws", "200"]).exit_code == 0  # y is not used
+
+
+def test_null_classes(files):
+    refused(["correct", *files(predictions=PREDICTIONS + "6,,a,1\n")], "'predicted'", "1 row")
+    refused(["correct", *files(test_set=GOOD + "6,a,,1\n")], "'true'", "1 row")
+
+
+def test_text_value(files):
+    text = "predicted,y\na,1\nb,many\n"
+    refused(["correct", *files(predictions=text), "--value", "y"], "'y'", "numbers")
+
+
+def test_decimal_classes(files):
+    refused(["correct", *files(predictions="predicted\n1.5\n2.5\n")], "decimal numbers")
+
+
+def test_classes_of_different_kinds(files):
+    refused(["correct", *files(predictions="predicted\n1\n2\n")], "same kind")
+
+
+def test_one_class_only(files):
+    refused(
+        ["correct", *files("predicted\na\na\n", "predicted,true\na,a\n")], "at least two classes"
+    )
+
+
+def test_not_a_table(tmp_path):
+    parquet = tmp_path / "broken.parquet"
+    parquet.write_bytes(b"PAR1 this is not one PAR1")
+    refused(["correct", str(parquet), str(parquet)], "broken.parquet")
+    refused(["correct", "table.xlsx", str(parquet)], "CSV or a Parquet")
+
+
+def numbers(*extra, test="4,1;2,3", counts="10,90"):
+    return ["numbers", "--test", test, "--predicted-counts", counts, *extra]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (numbers(test="4,-1;2,3"), "at least 0"),
+        (numbers(test="4,1.5;2,3"), "whole numbers"),
+        (numbers(counts="10,-90"), "at least 0"),
+        (numbers(counts="0,0"), "at least one unit"),
+        (numbers(counts="10,90,5"), "2 classes"),
+        (numbers(test="4,1"), "square"),
+        (numbers(test="4,1;2"), "equal length"),
+        (numbers(test="4"), "two classes"),
+        (numbers(test="a,b;c,d"), "numbers"),
+        (numbers(test=""), "numbers"),
+        (numbers(test="nan,1;2,3"), "finite"),
+        (numbers(counts="1e300,90"), "2**53"),
+        (numbers(test="missing.csv"), "missing.csv"),
+        (numbers("--interval", "1"), "between 0 and 1"),
+        (numbers("--interval", "95"), "between 0 and 1"),
+        (numbers("--interval", "nan"), "between 0 and 1"),
+        (numbers("--draws", "0"), "draws"),
+        (numbers("--draws", "1000000000"), "draws"),
+        (numbers("--seed", "-1"), "seed"),
+        (numbers("--design", "srs"), "design"),
+        (numbers("--method", "magic"), "method"),
+        (numbers("--prior", "flat"), "prior"),
+        (numbers("--classes", "a"), "1 names"),
+        (numbers("--classes", "a,a"), "more than once"),
+        (numbers("--predicted-sums", "1"), "2 classes"),
+        (numbers("--predicted-sums", "1,2", "--predicted-squares", "1,-2"), "negative"),
+        (numbers("--predicted-sums", "1,9e3", "--predicted-squares", "1,2"), "too small"),
+        (numbers("--predicted-squares", "1,2"), "predicted_sums"),
+        (numbers("--method", "inverse", test="4,1;0,0"), "none of"),
+        (numbers("--method", "inverse", test="2,2;3,3"), "singular"),
+        (numbers("--output", "result.xlsx"), ".csv"),
+        (numbers("--output", "no/such/folder/result.csv"), "folder"),
+    ],
+)
+def test_numbers(arguments, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused(arguments, word)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_when_the_input_is_bad(files, tmp_path):
+    old = tmp_path / "result.csv"
+    old.write_text("old")
+    refused(["correct", *files(predictions="predicted\n"), "--output", str(old)], "empty")
+    assert old.read_text() == "old"
+
+
+def test_a_true_class_without_test_units_is_a_warning():
+    result = run(numbers("--draws", "500", test="4,1;0,0"))
+    assert result.exit_code == 0
+    assert "no test unit" in result.stderr
