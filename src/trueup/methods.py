@@ -110,7 +110,9 @@ def _constrained(counts: Counts, settings: Settings) -> Answer:
     a = posterior(settings.prior, counts.n).alpha
 
     def draw(size: int) -> tuple[Floats, dict[str, Any]]:
-        draws = draw_constrained(a, counts.v_hat, size, settings.rng, progress=settings.progress)
+        draws = draw_constrained(
+            a, counts.v_hat.astype(float), size, settings.rng, progress=settings.progress
+        )
         return draws.P, draws.info
 
     return _from_P(draw, counts, settings)
@@ -160,7 +162,12 @@ def _full(counts: Counts, settings: Settings) -> Answer:
 
     def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
         draws = draw_full(
-            a, settings.prior.gamma, rest.v_hat, size, settings.rng, progress=settings.progress
+            a,
+            settings.prior.gamma,
+            rest.v_hat.astype(float),
+            size,
+            settings.rng,
+            progress=settings.progress,
         )
         theta = draws.P * draws.beta[:, :, None]
         c = theta / theta.sum(axis=1, keepdims=True)
