@@ -15,7 +15,7 @@ SOURCE = Path(trueup.__file__).parent
 LAYERS = [
     {"errors", "__init__"},
     {"prior", "contingency", "counts", "noise", "simplex_normal"},
-    {"posterior", "classical", "samplers"},
+    {"totals", "posterior", "classical", "samplers"},
     {"estimate", "settings"},
     {"aggregates", "inverse", "design"},
     {"cautions"},

@@ -1,7 +1,8 @@
-"""From draws of the error rates to draws of the counts and totals u.
+"""From draws of the error rates to draws of the counts and totals.
 
-Three things that the paper's Qû leaves out are added here: which units were misclassified is random
-too, totals of y ≥ 0 are never negative, and audited units are known. Draws that would be
+The paper stops at Qû. Three things are added here: which units were misclassified is random too,
+so the units predicted as each class are allocated to true classes at random; totals of y ≥ 0 are
+never negative; and audited units are known (the caller takes them out first). Draws that would be
 impermissible are conditioned away with weights, never clipped.
 """
 
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 
 from trueup.contingency import solve_Q
 from trueup.counts import Counts
-from trueup.noise import classification_noise, noise_covariance
 from trueup.simplex_normal import draw_simplex_normal
+from trueup.totals import totals_given_allocation
 
-__all__ = ["Weighted", "allocate", "paper_aggregates", "totals_from_P", "totals_from_allocation"]
+__all__ = ["Weighted", "allocate", "columns", "draw_beta", "paper_aggregates", "rest_aggregates"]
 
 Floats = NDArray[np.float64]
 
@@ -34,58 +35,67 @@ def paper_aggregates(P: Floats, u_hat: Floats) -> Floats:
     return solve_Q(P, u_hat)
 
 
-def totals_from_P(P: Floats, counts: Counts, rng: np.random.Generator) -> Weighted:
-    """Draw u given P and û: normal around Qû with the classification noise, on the simplex.
+def draw_beta(
+    P: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Draw the base rates given P and v̂, on the simplex, with the log of each draw's weight.
 
-    û = Pᵀu + noise with Var(noise) = Σ_g W_g (diag p_g − p_g p_gᵀ), and W = Qŵ held to what is
-    possible, [0, Σŵ]. The noise only moves value between classes, so Σ_g u_g = T on every draw.
+    v̂/N estimates Pᵀβ with variance (diag ρ − ρρᵀ)/N, ρ = v̂/N, so β is normal around Qρ with
+    that variance carried through Q. Where P lies outside Θ_K the weight is small.
     """
-    w_hat = squares(counts)
-    W = np.clip(solve_Q(P, w_hat), 0.0, w_hat.sum())
-    return _on_simplex(P, W, counts, rng)
-
-
-def _on_simplex(P: Floats, W: Floats, counts: Counts, rng: np.random.Generator) -> Weighted:
-    u_hat = counts.naive
-    if counts.signed:  # no bound at 0, so nothing to condition on
-        u = solve_Q(P, u_hat - classification_noise(P, W, rng))
-        return Weighted(u, np.zeros(len(P)))
+    N = v_hat.sum()
+    rho = v_hat / N
     Q = np.linalg.inv(np.swapaxes(P, 1, 2))
-    cov = Q @ noise_covariance(P, W) @ np.swapaxes(Q, 1, 2)
-    return Weighted(*draw_simplex_normal(Q @ u_hat, cov, u_hat.sum(), rng))
+    spread = (Q * rho) @ np.swapaxes(Q, 1, 2)
+    centre = Q @ rho
+    cov = (spread - centre[:, :, None] * centre[:, None, :]) / N
+    return draw_simplex_normal(centre, cov, 1.0, rng)
+
+
+def columns(P: Floats, beta: Floats) -> Floats:
+    """c_gh = Pr(s = g | ŝ = h) = p_gh β_g / Σ_k p_kh β_k: Bayes' rule, each column sums to 1."""
+    theta = P * beta[:, :, None]
+    rho = theta.sum(axis=1, keepdims=True)
+    # a class that is never predicted has no units to allocate: any column will do
+    return np.where(rho > 0, theta / np.where(rho > 0, rho, 1.0), 1 / P.shape[-1])
+
+
+def allocate(c: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw how many of the v̂_h units predicted h belong to each true class: Mult(v̂_h, c_·h).
+
+    `c` is (R, K, K) with columns that sum to 1, c_gh = Pr(s = g | ŝ = h); M has the same shape.
+    """
+    if c.shape[-1] == 2:
+        first = rng.binomial(v_hat, np.minimum(c[:, 0, :], 1.0))
+        return np.stack([first, v_hat - first], axis=1)
+    return np.swapaxes(rng.multinomial(v_hat, np.swapaxes(c, 1, 2)), 1, 2)
+
+
+def rest_aggregates(
+    c: Floats, P: Floats, rest: Counts, noise: bool, rng: np.random.Generator
+) -> Weighted:
+    """Draw the counts or totals of the units that were not audited, given c and P.
+
+    Without noise, units are split in the expected proportions and totals are the paper's Qû, of
+    which the impermissible ones have no weight.
+    """
+    even = np.zeros(len(c))
+    if not noise and not rest.totals:
+        return Weighted(c @ rest.v_hat, even)
+    if not noise:
+        u = paper_aggregates(P, rest.naive)
+        inside = (u >= 0).all(axis=1) | rest.signed
+        return Weighted(u, np.where(inside, 0.0, -np.inf))
+    M = allocate(c, rest.v_hat, rng)
+    if rest.u_hat is None:
+        return Weighted(M.sum(axis=2).astype(float), even)
+    u, log_weight = totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed)
+    return Weighted(u, log_weight)
 
 
 def squares(counts: Counts) -> Floats:
     """Σy² per predicted class; if it was not given, the least it can be: equal values."""
-    if counts.u_hat is None:
-        return counts.v_hat.astype(float)
+    assert counts.u_hat is not None
     if counts.w_hat is not None:
         return counts.w_hat
     return np.asarray(counts.u_hat**2 / np.maximum(counts.v_hat, 1))
-
-
-def allocate(c: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw how many of the v̂_h units predicted h belong to each true class: M_·h ~ Mult(v̂_h, c_·h).
-
-    `c` is (R, K, K) with columns that sum to 1, c_gh = Pr(s = g | ŝ = h); M has the same shape.
-    """
-    columns = np.swapaxes(c, 1, 2)
-    return np.swapaxes(rng.multinomial(v_hat, columns), 1, 2)
-
-
-def totals_from_allocation(
-    M: NDArray[np.int64], P: Floats, counts: Counts, rng: np.random.Generator
-) -> Weighted:
-    """Draw u given how many units of each class were predicted as each class.
-
-    Given M, the rates that really occurred are P̃ = M/v, and û = P̃ᵀu + noise, where only *which*
-    values went where is random: Var = Σ_g D_g (diag p̃_g − p̃_g p̃_gᵀ) with D_g the sum of squared
-    deviations of y within true class g. With y = 1, D = 0 and u = v: totals and counts agree.
-    """
-    v = M.sum(axis=2)
-    P_real = np.where(v[:, :, None] > 0, M / np.maximum(v, 1)[:, :, None], P)
-    w_hat = squares(counts)
-    W = np.clip(solve_Q(P_real, w_hat), 0.0, w_hat.sum())
-    u = solve_Q(P_real, counts.naive)
-    D = np.maximum(W - u**2 / np.maximum(v, 1), 0.0)
-    return _on_simplex(P_real, D, counts, rng)

@@ -96,9 +96,11 @@ def rest_of(counts: Counts) -> Counts:
     u_hat = counts.u_hat - counts.t.sum(axis=0)
     w_hat = None
     if counts.w_hat is not None:
-        # without Σy² per cell, the audited units' squares are at least (Σy)²/n: subtract no more
-        t2 = counts.t**2 / np.maximum(counts.n, 1) if counts.t2 is None else counts.t2
-        w_hat = counts.w_hat - t2.sum(axis=0)
+        if counts.t2 is None:  # the audited units' share of the squares, as of the units
+            w_hat = counts.w_hat * v_hat / np.maximum(counts.v_hat, 1)
+        else:
+            w_hat = counts.w_hat - counts.t2.sum(axis=0)
+        w_hat = np.maximum(w_hat, u_hat**2 / np.maximum(v_hat, 1))  # no less than equal values
     scale = np.abs(counts.u_hat).max()
     if not counts.signed and (u_hat < -1e-9 * scale).any():
         h = int(u_hat.argmin())

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from trueup import __version__, classical
 from trueup.aggregates import (
     Weighted,
-    allocate,
+    columns,
+    draw_beta,
     paper_aggregates,
-    totals_from_allocation,
-    totals_from_P,
+    rest_aggregates,
 )
 from trueup.cautions import cautions
 from trueup.counts import Counts, rest_of
@@ -129,7 +129,11 @@ def _from_P(
 
     def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
         P, info = draw(size)
-        return P, totals_from_P(P, rest, settings.rng), info
+        if rest.N == 0:
+            return P, Weighted(np.zeros((size, counts.K)), np.zeros(size)), info
+        beta, log_weight = draw_beta(P, rest.v_hat, settings.rng)
+        u = rest_aggregates(columns(P, beta), P, rest, True, settings.rng)
+        return P, Weighted(u.u, u.log_weight + log_weight), info
 
     return _condition(weighted, known, counts, settings)
 
@@ -139,17 +143,17 @@ def _joint(counts: Counts, settings: Settings) -> Answer:
     prior, rng = settings.prior, settings.rng
     rest, known = _split(counts, settings)
     exponent = prior.gamma - prior.alpha.sum(axis=1)  # 0 for Jeffreys and Perks
-    columns = (prior.alpha + counts.n).T
+    a = (prior.alpha + counts.n).T
     ahead = prior.alpha.sum(axis=0) + counts.v_hat
 
     def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
-        c = np.swapaxes(draw_dirichlet(columns, size, rng), 1, 2)
+        c = np.swapaxes(draw_dirichlet(a, size, rng), 1, 2)
         rho = draw_dirichlet(ahead, size, rng)
         theta = c * rho[:, None, :]
         beta = theta.sum(axis=2)
         P = theta / beta[:, :, None]
         log_weight = np.log(beta) @ exponent if exponent.any() else np.zeros(size)
-        u = _given_columns(c, P, rest, settings)
+        u = rest_aggregates(c, P, rest, settings.noise, rng)
         return P, Weighted(u.u, u.log_weight + log_weight), {}
 
     return _condition(weighted, known, counts, settings)
@@ -169,25 +173,11 @@ def _full(counts: Counts, settings: Settings) -> Answer:
             settings.rng,
             progress=settings.progress,
         )
-        theta = draws.P * draws.beta[:, :, None]
-        c = theta / theta.sum(axis=1, keepdims=True)
-        return draws.P, _given_columns(c, draws.P, rest, settings), draws.info
+        c = columns(draws.P, draws.beta)
+        u = rest_aggregates(c, draws.P, rest, settings.noise, settings.rng)
+        return draws.P, u, draws.info
 
     return _condition(weighted, known, counts, settings)
-
-
-def _given_columns(c: Floats, P: Floats, rest: Counts, settings: Settings) -> Weighted:
-    """Counts and totals of the units that were not audited, given c_gh = Pr(s = g | ŝ = h)."""
-    if not settings.noise:
-        if not rest.totals:
-            return Weighted(c @ rest.v_hat, np.zeros(len(c)))
-        u = paper_aggregates(P, rest.naive)
-        inside = (u >= 0).all(axis=1) | rest.signed
-        return Weighted(u, np.where(inside, 0.0, -np.inf))
-    M = allocate(c, rest.v_hat, settings.rng)
-    if not rest.totals:
-        return Weighted(M.sum(axis=2).astype(float), np.zeros(len(c)))
-    return totals_from_allocation(M, P, rest, settings.rng)
 
 
 def _split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
@@ -207,17 +197,16 @@ def _condition(
     """Draw until enough draws are effective, and resample the permissible ones by weight."""
     size, rng = settings.draws, settings.rng
     P, (u, log_weight), info = weighted(size)
-    pools = 1
     if np.ptp(log_weight) == 0 and np.isfinite(log_weight[0]):
         return Answer(u + known, P, info=info)
-    while (ess := effective_size(log_weight)) < ENOUGH * size and pools < MOST_POOLS:
-        more_P, more, _ = weighted(size)
+    while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < MOST_POOLS * size:
+        short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
+        more_P, more, _ = weighted(int(np.clip(short, size / 4, MOST_POOLS * size - len(u))))
         P, u = np.concatenate([P, more_P]), np.concatenate([u, more.u])
         log_weight = np.concatenate([log_weight, more.log_weight])
-        pools += 1
     if ess == 0:
         raise EstimateError(
-            f"Of {pools * size:,} draws, none has totals that are all at least 0.",
+            f"Of {len(u):,} draws, none has totals that are all at least 0.",
             hint="the test set and the population contradict each other: see `trueup check`.",
         )
     kept = resample(log_weight, size, rng).indices

@@ -23,6 +23,8 @@ __all__ = ["run_chains"]
 Floats = NDArray[np.float64]
 
 RHAT = 1.01
+RESTART = 1.05
+"""With R-hat above this, the run so far counts as warm-up and what it learnt is learnt again."""
 ENOUGH = 0.9
 """Draws are enough when their effective number is this part of the number asked for."""
 BURN = 0.2
@@ -47,12 +49,11 @@ class Health:
 def plan(size: int) -> tuple[int, int]:
     """Blocks of chains and chains per block; of `size` alone, so that a seed means the same.
 
-    R-hat < 1.01 takes about a hundred effective draws per chain, so more than size/100 chains would
-    only make the run longer.
+    R-hat < 1.01 takes about fifty effective draws per chain, so more than size/50 chains would only
+    make the run longer; fewer than 32 in a block would leave most of the time to Python itself.
     """
-    chains = int(np.clip(size / 100, 32, 256))
-    blocks = max(2, chains // 64)
-    return blocks, -(-chains // blocks)
+    blocks = int(np.clip(size // 3200, 2, 4))
+    return blocks, int(np.clip(size // 50 // blocks, 32, 64))
 
 
 def run_chains(
@@ -89,21 +90,26 @@ def run_chains(
         Walk(target, chains, child, (3 * keep + 16, BETA_SWEEPS)) for child in rng.spawn(blocks)
     ]
     begun = time.monotonic()
-    done, check_at = 0, float(max(4 * STEP, 2 * keep))
-    workers = min(blocks, threads or os.cpu_count() or 1)
-    with ThreadPoolExecutor(workers) as pool:
-        each(pool, [partial(w.warm_up, WARM_UP) for w in walks])
+    rounds, before, done, check_at = WARM_UP, 0, 0, float(max(4 * STEP, 2 * keep))
+    with ThreadPoolExecutor(min(blocks, threads or os.cpu_count() or 1)) as pool:
+        each(pool, [partial(w.warm_up, rounds) for w in walks])
         while True:
             each(pool, [partial(w.advance, STEP) for w in walks])
             done += STEP
             late = max_seconds is not None and time.monotonic() - begun > max_seconds
-            if done >= check_at or done >= max_sweeps or late:
+            late = late or before + done >= max_sweeps
+            if done >= check_at or late:
                 health = examine(walks, done, size, keep)
                 good = health.ess >= ENOUGH * size and health.rhat < RHAT
-                if good or done >= max_sweeps or late:
+                if good or late:
                     break
-                need = max(ENOUGH * size / max(health.ess_run, 1.0), (health.rhat - 1.0) / 0.01)
-                check_at = done * float(np.clip(1.1 * need, 1.25, 3.0))
+                if health.rhat > RESTART:
+                    # not there yet: all of it was warm-up
+                    rounds, before, done, check_at = 2 * rounds, before + done, 0, 2 * check_at
+                    each(pool, [partial(w.warm_up, rounds) for w in walks])
+                else:
+                    need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
+                    check_at = done * float(np.clip(1.1 * max(need), 1.25, 3.0))
             if progress is not None:
                 progress(min(done / check_at, 0.99))
     if progress is not None:
@@ -111,7 +117,7 @@ def run_chains(
     P, beta, rho = collect(walks, done, size, keep, rng)
     if target.gamma is None:
         rho = target.v_hat / target.v_hat.sum()
-    return Draws(P, beta, rho, story(walks, done, size, health, good))
+    return Draws(P, beta, rho, story(walks, before + done, size, health, good))
 
 
 def each(pool: ThreadPoolExecutor, jobs: list[Callable[[], None]]) -> None:

@@ -73,14 +73,13 @@ def _ess(x: Floats) -> float:
     total = lags[0] + x.mean(axis=1).var(ddof=1)
     rho = 1.0 - (within - lags) / total
     rho[0] = 1.0
-    # Geyer: sums of neighbouring autocorrelations are positive and decreasing; stop where not.
-    usable = max(2, 2 * ((n - 2) // 2))
+    # Geyer: sums of neighbouring autocorrelations are positive and decreasing; stop where not,
+    # and count half of the pair at which it stops.
+    usable = 2 + 2 * max((n - 3) // 2, 0)
     pairs = rho[0:usable:2] + rho[1:usable:2]
     negative = np.flatnonzero(pairs < 0.0)
-    stop = negative[0] if negative.size else len(pairs)
-    tau = -1.0 + 2.0 * np.minimum.accumulate(pairs[:stop]).sum()
-    if stop < len(pairs):
-        tau += max(rho[2 * stop], 0.0)
+    stop = negative[0] if negative.size else len(pairs) - 1
+    tau = -1.0 + 2.0 * np.minimum.accumulate(pairs[:stop]).sum() + max(rho[2 * stop], 0.0)
     return float(x.size / max(tau, 1.0 / np.log10(x.size)))
 
 

@@ -17,14 +17,17 @@ Floats = NDArray[np.float64]
 
 def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
     """Logarithms of Gamma(a) draws: G(a) is G(a + 1) U^(1/a), so log G(a) cannot underflow."""
-    x = np.log(rng.standard_gamma(a + 1.0, size=shape))
-    x -= rng.standard_exponential(shape) / a
+    x = rng.standard_gamma(a + 1.0, size=shape)
+    np.log(x, out=x)
+    e = rng.standard_exponential(shape)
+    e /= a
+    x -= e
     return x
 
 
 def normalise(x: Floats) -> tuple[Floats, Floats]:
-    """Rows and log rows (P, log P) from log gammas; the classes are the second-last axis."""
-    x = x - x.max(axis=-2, keepdims=True)
+    """Rows and log rows (P, log P) from log gammas x, which it overwrites; classes on axis −2."""
+    x -= x.max(axis=-2, keepdims=True)
     P = np.exp(x)
     total = P.sum(axis=-2, keepdims=True)
     P /= total
@@ -37,8 +40,8 @@ def dirichlet(a: Floats, chains: int, rng: np.random.Generator) -> tuple[Floats,
     return normalise(log_gamma(a[..., None], (*a.shape, chains), rng))
 
 
-def refresh(log_p: Floats, a: Floats, r: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """A move from p that leaves Dir(a) as it is, in detailed balance; r = 0 forgets p entirely.
+def refresh(log_p: Floats, a: Floats, r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Propose rows from which Dir(a) is left as it is, in detailed balance; r = 0 forgets p.
 
     With X ~ Gamma(a), B ~ Beta(ra, (1−r)a) and G ~ Gamma((1−r)a), X' = BX + G is again Gamma(a):
     BX and (1−B)X are independent gammas and the second is drawn anew (the beta-gamma
@@ -46,25 +49,31 @@ def refresh(log_p: Floats, a: Floats, r: float, rng: np.random.Generator) -> tup
 
     Parameters
     ----------
-    log_p : ndarray (K, C)
-        Logarithms of the current rows, one per chain.
-    a : ndarray (K,)
-        Dirichlet parameters.
-    r : float
-        How much to keep, in [0, 1).
+    log_p : ndarray (m, K, C)
+        Logarithms of m current rows in each of C chains.
+    a : ndarray (m, K)
+        Their Dirichlet parameters.
+    r : ndarray (m,)
+        How much of each to keep, in [0, 1).
     rng : numpy.random.Generator
         Where the randomness comes from.
+
+    Returns
+    -------
+    P, log_P : ndarray (m, K, C)
+        The proposals and their logarithms.
     """
-    shape = log_p.shape
-    column = a[:, None]
-    if r == 0.0:
-        return normalise(log_gamma(column, shape, rng))
-    kept = log_gamma(r * column, shape, rng)
-    dropped = log_gamma((1.0 - r) * column, shape, rng)
-    fresh = log_gamma((1.0 - r) * column, shape, rng)
-    x = log_p + np.log(rng.standard_gamma(a.sum(), size=shape[1:]))
-    x += kept - log_add(kept, dropped)
-    return normalise(log_add(x, fresh))
+    x = log_gamma(((1.0 - r)[:, None] * a)[:, :, None], log_p.shape, rng)
+    kept = np.flatnonzero(r)
+    if kept.size:
+        some = log_p[kept]
+        part = (r[:, None] * a)[kept][:, :, None]
+        old = log_gamma(part, some.shape, rng)
+        rest = log_gamma(((1.0 - r)[:, None] * a)[kept][:, :, None], some.shape, rng)
+        total = rng.standard_gamma(a[kept].sum(axis=1)[:, None], size=(len(kept), some.shape[2]))
+        some = some + np.log(total)[:, None] + old - log_add(old, rest)
+        x[kept] = log_add(some, x[kept])
+    return normalise(x)
 
 
 def log_add(x: Floats, y: Floats) -> Floats:

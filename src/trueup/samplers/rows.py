@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.samplers.gammas import dirichlet, refresh
+from trueup.samplers.gammas import dirichlet
 
 __all__ = ["State", "Target", "move_rho", "move_row", "start", "tidy"]
 
@@ -55,6 +55,10 @@ class State:
     Q: Floats
     beta: Floats
     rho: Floats
+
+    def __post_init__(self) -> None:
+        # room for the pivot: a fresh array of this size costs more than what is written into it
+        self.pivot = np.empty_like(self.Q)
 
 
 def start(target: Target, chains: int, rng: np.random.Generator) -> State:
@@ -91,9 +95,10 @@ def tidy(state: State) -> None:
     np.copyto(state.beta, beta / beta.sum(axis=0), where=regular)
 
 
-def move_row(state: State, g: int, r: float, target: Target, rng: np.random.Generator) -> int:
-    """Propose a new row g in every chain, keep those still in Θ_K; return how many were kept."""
-    p, log_p = refresh(state.log_P[g], target.a[g], r, rng)
+def move_row(
+    state: State, g: int, p: Floats, log_p: Floats, target: Target, rng: np.random.Generator
+) -> int:
+    """Move row g to the proposal p (K, C) where that stays in Θ_K; return in how many chains."""
     z = np.einsum("khc,hc->kc", state.Q, p)
     inside = (z[g] > PIVOT) & (z[g] < 1.0 / PIVOT)
     z_g = np.where(inside, z[g], 1.0)
@@ -102,11 +107,12 @@ def move_row(state: State, g: int, r: float, target: Target, rng: np.random.Gene
     beta[g] = state.beta[g] / z_g
     inside &= beta.min(axis=0) >= 0.0
     if target.gamma is not None:
-        log_ratio = -np.log(z_g) + log_gamma_ratio(beta, state.beta, target.gamma)
+        log_ratio = log_gamma_ratio(beta, state.beta, target.gamma) - np.log(z_g)
         inside &= log_ratio > -rng.standard_exponential(inside.shape)
     w[g] = 1.0 - 1.0 / z_g
     w *= inside
-    state.Q -= w[:, None] * state.Q[g]
+    np.multiply(w[:, None], state.Q[g], out=state.pivot)
+    state.Q -= state.pivot
     np.copyto(state.beta, beta, where=inside)
     np.copyto(state.P[g], p, where=inside)
     np.copyto(state.log_P[g], log_p, where=inside)
@@ -122,9 +128,8 @@ def log_gamma_ratio(new: Floats, old: Floats, gamma: Floats | None) -> Floats:
     return np.asarray(np.einsum("k,kc->c", gamma - 1.0, ratio))
 
 
-def move_rho(state: State, r: float, target: Target, rng: np.random.Generator) -> int:
-    """Propose ρ' from Dir(v̂ + 1) with P fixed (`full` only); return how many were kept."""
-    rho, _ = refresh(np.log(state.rho), target.v_hat + 1.0, r, rng)
+def move_rho(state: State, rho: Floats, target: Target, rng: np.random.Generator) -> int:
+    """Move ρ to a proposal from Dir(v̂ + 1), with P as it is (`full` only)."""
     beta = np.einsum("khc,hc->kc", state.Q, rho)
     inside = beta.min(axis=0) >= 0.0
     log_ratio = log_gamma_ratio(beta, state.beta, target.gamma)

@@ -26,18 +26,19 @@ def swap_rows(state: State, target: Target, rng: np.random.Generator) -> int:
     K, chains = state.beta.shape
     c = np.arange(chains)
     g_all, k_all = np.triu_indices(K, 1)
-    # fit[g, k] = log density of row k as if it were class g's
-    fit = (target.a @ state.log_P.transpose(1, 0, 2).reshape(K, -1)).reshape(K, K, chains)
+    # fit[k, g] = log density of row k as if it were class g's. K small products, not one large
+    # one: BLAS would spread that over threads that fight with ours.
+    fit = target.a @ state.log_P
     if target.gamma is not None:
         log_beta = np.log(np.maximum(state.beta, np.finfo(float).tiny))
-        fit += target.gamma[:, None, None] * log_beta
+        fit += target.gamma[:, None] * log_beta[:, None]
     weight = _weights(fit, g_all, k_all)
     cumulative = np.cumsum(weight, axis=0)
     chosen = (cumulative < rng.random(chains) * cumulative[-1]).sum(axis=0)
     chosen = np.minimum(chosen, len(g_all) - 1)
     g, k = g_all[chosen], k_all[chosen]
     swapped = fit.copy()
-    swapped[:, g, c], swapped[:, k, c] = fit[:, k, c], fit[:, g, c]
+    swapped[g, :, c], swapped[k, :, c] = fit[k, :, c], fit[g, :, c]
     after = _weights(swapped, g_all, k_all).sum(axis=0)
     done = np.flatnonzero(rng.random(chains) * after < cumulative[-1])
     g, k = g[done], k[done]

@@ -1,7 +1,7 @@
 """A block of chains that walk side by side: how far each row moves, and what is remembered.
 
-During warm-up every distance r is tried in turn; after it each row keeps to the one that moves
-fastest, measured as acceptance × (1 − r), and a row that is seldom accepted is visited more often.
+During warm-up every distance r is tried in turn; after it each row keeps to the farthest one that
+is accepted often enough, and a row that moves slowly is visited more often.
 A block adapts on its own and has its own generator, so its draws do not depend on other blocks,
 nor on the thread that runs it.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.samplers.gammas import refresh
 from trueup.samplers.rows import Target, move_rho, move_row, start, tidy
 from trueup.samplers.swaps import swap_rows
 
@@ -22,6 +23,10 @@ Floats = NDArray[np.float64]
 
 DISTANCES = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
 """How much of a row a proposal keeps; 0 is a fresh draw."""
+LAST = len(DISTANCES) - 1
+OFTEN = 0.2
+"""Acceptance that is often enough to go no shorter."""
+MOST_VISITS = 4
 TIDY_EVERY = 16
 SWAP_EVERY = 4
 """Sweeps between exchanges where they hardly ever happen."""
@@ -72,59 +77,74 @@ class Walk:
     def __init__(
         self, target: Target, chains: int, rng: np.random.Generator, capacity: tuple[int, int]
     ) -> None:
-        self.target, self.rng, self.chains = target, rng, chains
+        self.target, self.rng, self.chains, self.capacity = target, rng, chains, capacity
         self.state = start(target, chains, rng)
-        self.draws, self.beta = Record(capacity[0]), Record(capacity[1])
-        self.sweeps = 0
-        moves = target.K + (target.gamma is not None)  # the last one is ρ's
-        self.tried = np.zeros((len(DISTANCES), moves))
-        self.kept = np.zeros((len(DISTANCES), moves))
-        self.distance = np.zeros(moves, dtype=int)
-        self.visits = np.ones(moves, dtype=int)
-        self.swap_every = 1
-        self.swapped = 0
+        # what moves: K rows and, under `full`, ρ ~ Dir(v̂ + 1) as one more
+        extra = [] if target.gamma is None else [target.v_hat + 1.0]
+        self.a = np.vstack([target.a, *extra])
+        self.forget()
 
-    def move(self, g: int, level: int) -> None:
-        """One proposal for row g (g = K: for ρ), counted."""
-        r = float(DISTANCES[level])
-        if g < self.target.K:
-            kept = move_row(self.state, g, r, self.target, self.rng)
-        else:
-            kept = move_rho(self.state, r, self.target, self.rng)
-        self.kept[level, g] += kept
-        self.tried[level, g] += self.chains
+    def forget(self) -> None:
+        """Start counting and remembering afresh, from where the chains are."""
+        self.draws, self.beta = Record(self.capacity[0]), Record(self.capacity[1])
+        self.sweeps = self.swapped = 0
+        self.tried, self.kept = np.zeros((2, len(DISTANCES), len(self.a)))
+
+    def sweep(self, moves: NDArray[np.intp], levels: NDArray[np.intp]) -> None:
+        """Propose once for each of `moves`, all drawn at once, then try them one after another."""
+        K, state = self.target.K, self.state
+        now = state.log_P[moves[moves < K]]
+        if moves[-1] == K:
+            now = np.concatenate([now, np.log(state.rho)[None]])
+        P, log_P = refresh(now, self.a[moves], DISTANCES[levels], self.rng)
+        self.tried[levels, moves] += self.chains
+        for i, (g, level) in enumerate(zip(moves, levels, strict=True)):
+            if g < K:
+                kept = move_row(state, g, P[i], log_P[i], self.target, self.rng)
+            else:
+                kept = move_rho(state, P[i], self.target, self.rng)
+            self.kept[level, g] += kept
 
     def warm_up(self, rounds: int) -> None:
         """Walk `rounds` times through all distances; learn from the second half."""
+        everything = np.arange(len(self.a))
         for i in range(rounds):
             if i == rounds // 2:
-                self.kept[:], self.tried[:] = 0.0, 0.0
-                self.swapped = 0
+                self.forget()
             for level in range(len(DISTANCES)):
-                for g in range(len(self.visits)):
-                    self.move(g, level)
+                self.sweep(everything, np.full(len(self.a), level))
                 self.swapped += swap_rows(self.state, self.target, self.rng)
             tidy(self.state)
-        speed = (self.kept + 0.5) / (self.tried + 1.0) * (1.0 - DISTANCES)[:, None]
-        self.distance = speed.argmax(axis=0)
-        self.visits = np.clip(np.round(0.5 / speed.max(axis=0)), 1, 4).astype(int)
+        acceptance = (self.kept + 0.5) / (self.tried + 1.0)
+        # the farthest moves that are still accepted often enough, or else the most local ones
+        self.distance = np.where(acceptance > OFTEN, 1, 0).argmax(axis=0)
+        self.distance[acceptance.max(axis=0) <= OFTEN] = len(DISTANCES) - 1
+        speed = acceptance[self.distance, everything] * (1.0 - DISTANCES[self.distance])
+        self.visits = np.clip(np.round(0.5 / speed), 1, MOST_VISITS).astype(int)
         swaps = (rounds - rounds // 2) * len(DISTANCES) * self.chains
         self.swap_every = 1 if self.swapped > 0.002 * swaps else SWAP_EVERY
-        self.kept[:], self.tried[:] = 0.0, 0.0
+        self.forget()
 
     def advance(self, sweeps: int) -> None:
         """Walk on for some sweeps and remember them."""
+        state = self.state
         for _ in range(sweeps):
-            for g, visits in enumerate(self.visits):
-                for visit in range(visits):
-                    # now and then a fresh draw, whatever was learnt
-                    fresh = self.sweeps % 8 == 0 and visit == 0
-                    self.move(g, 0 if fresh else self.distance[g])
+            for visit in range(self.visits.max()):
+                moves = np.flatnonzero(self.visits > visit)
+                self.sweep(moves, self.levels(moves, visit))
             if self.sweeps % self.swap_every == 0:
-                swap_rows(self.state, self.target, self.rng)
+                self.swapped += swap_rows(state, self.target, self.rng)
             if self.sweeps % TIDY_EVERY == 0:
-                tidy(self.state)
-            state = self.state
+                tidy(state)
             self.beta.add(self.sweeps, (state.beta,))
             self.draws.add(self.sweeps, (*state.P, state.beta, state.rho))
             self.sweeps += 1
+
+    def levels(self, moves: NDArray[np.intp], visit: int) -> NDArray[np.intp]:
+        """Distances of this turn: what was learnt, and now and then a fresh or a shorter move."""
+        turn = (self.sweeps + 3 * visit) % 8
+        if turn == 0:
+            return np.zeros_like(moves)
+        shorter = int(turn == 4)
+        learnt = self.distance[moves]
+        return np.asarray(np.minimum(learnt + shorter * (learnt > 0), LAST))

@@ -1,0 +1,75 @@
+"""How fast and how large: 100,000 groups against NumPy's own binomial draws in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+import trueup as tu
+from trueup.groups import GroupData, draw_groups, mean_values
+from trueup.groups import correct_groups as run
+from trueup.groups_allocate import SWEEPS, base_rates
+
+P = np.array([[0.95, 0.05], [0.15, 0.85]])
+SIZES = (5, 20, 100, 500, 2000)
+
+
+def population(B: int, rng: np.random.Generator) -> tuple[GroupData, np.ndarray]:
+    """B groups of the sizes of the study, lognormal values, and a test set of 500."""
+    size = rng.choice(SIZES, B)
+    v = rng.binomial(size, rng.beta(1.5, 15, B))
+    v = np.stack([size - v, v], axis=1)
+    M = rng.multinomial(v, P)
+    v_hat = M.sum(axis=1)
+    y = v_hat * np.array([7.4, 9.0])
+    n = rng.multinomial(500, (M.sum(axis=0) / M.sum()).ravel()).reshape(2, 2)
+    return GroupData(v_hat, y, 3.0 * y**2 / np.maximum(v_hat, 1)), n
+
+
+def main() -> None:
+    """Print the ratios that issue 5 asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, default=100_000)
+    parser.add_argument("--draws", type=int, default=1000)
+    groups, R = parser.parse_args().groups, parser.parse_args().draws
+    rng = np.random.Generator(np.random.SFC64())
+    seconds = {}
+    print(f"K = 2, {R:,} draws, {SWEEPS} sweeps\n")
+    print(f"{'groups':>8} {'what':<8} {'seconds':>8} {'µs/group':>9} {'numpy s':>8} {'ratio':>6}")
+    for B in (1000, groups):
+        data, n = population(B, rng)
+        est = tu.correct_counts(n, data.v_hat.sum(axis=0), draws=R, overlap=False)
+        assert est.P is not None
+        beta = base_rates(est.P, data.v_hat.sum(axis=0))
+        means = mean_values(np.tile(data.u_hat.sum(axis=0), (R, 1)), beta, int(data.v_hat.sum()))
+        own = numpys_own(est.P, beta, data, rng)
+        for what, some in (("counts", GroupData(data.v_hat)), ("totals", data)):
+            start = time.perf_counter()
+            run(est.P, beta, some, rng, means=means)
+            took = seconds[what, B] = time.perf_counter() - start
+            per = 1e6 * took / B
+            print(f"{B:8,} {what:<8} {took:8.1f} {per:9.1f} {own:8.1f} {took / own:6.2f}")
+    for what in ("counts", "totals"):
+        ratio = (seconds[what, groups] / groups) / (seconds[what, 1000] / 1000)
+        print(f"{what}: cost per group at {groups:,} / at 1,000 = {ratio:.2f}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"peak memory {peak:.2f} GB")
+
+
+def numpys_own(P: np.ndarray, beta: np.ndarray, data: GroupData, rng: np.random.Generator) -> float:
+    """Seconds for groups × draws × classes × sweeps binomial draws with the same v̂ and rates."""
+    c = beta[:, 1, None] * P[:, 1]
+    c /= c + beta[:, 0, None] * P[:, 0]
+    start = time.perf_counter()
+    for part in np.array_split(data.v_hat, max(1, len(data.v_hat) // 200)):
+        for _ in range(SWEEPS):
+            for h in range(2):
+                rng.binomial(part[:, h, None], c[None, :, h])
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()

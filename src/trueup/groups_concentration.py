@@ -1,0 +1,181 @@
+"""How much groups, or strata, differ: the concentration κ and the mean μ of a Dirichlet family.
+
+Counts X_j (K,) of several groups j with rates ~ Dir(a), a = κμ, follow a Dirichlet-multinomial.
+A large κ says that groups hardly differ, and each is then drawn towards μ; with κ near 0 each
+stands for itself. κ and μ are drawn from their posterior by a random walk on log a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from trueup.groups_allocate import TINY, allocate_groups
+
+__all__ = ["GroupPrior", "fit_groups", "walk"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Prior = Callable[[Floats], Floats]
+
+MIDDLE = 10.0
+"""Prior median of κ: κ/(κ + 10) is uniform on (0, 1), so no degree of pooling is favoured."""
+TILT = 0.5
+"""Prior standard deviation of log μ_g around the log of the population's base rate."""
+MOST_GROUPS = 500
+"""Groups that κ and μ are learned from; a random choice of them when there are more."""
+BURN_IN = 15
+STEPS = 10
+MOVES = 2
+"""Each chain makes 15 + 10 steps of two rounds; the autocorrelation is below 0.1 after five."""
+# κ beyond this is complete pooling, and below its inverse none: only floating point could tell.
+LOG_MOST = np.log(1e7)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPrior:
+    """Draws of what groups have in common: κ (R,) and μ (R, K)."""
+
+    kappa: Floats
+    mu: Floats
+
+    @property
+    def a(self) -> Floats:
+        """The concentrations κμ (R, K)."""
+        return np.asarray(self.kappa[:, None] * self.mu)
+
+
+def log_middle(kappa: Floats) -> Floats:
+    """Log density of log κ when κ/(κ + MIDDLE) is uniform."""
+    return np.asarray(np.log(kappa) - 2.0 * np.log(kappa + MIDDLE))
+
+
+def log_dirichlet_multinomial(log_a: Floats, X: Floats) -> Floats:
+    """Σ_j log Pr(X_j | a), without the part that a does not touch.
+
+    ``log_a`` is (…, K) and ``X`` (…, J, K); the answer has the leading shape.
+    """
+    a = np.exp(log_a)[..., None, :]
+    kappa, size = a.sum(axis=-1), X.sum(axis=-1)
+    one = gammaln(kappa) - gammaln(kappa + size)
+    each = np.where(X > 0, gammaln(a + X) - gammaln(a), 0.0)
+    return np.asarray((one + each.sum(axis=-1)).sum(axis=-1))
+
+
+def walk(
+    log_a: Floats, X: Floats, log_prior: Prior, step: Floats, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """One round of a random walk on log a: each class in turn, then all together.
+
+    Parameters
+    ----------
+    log_a : (…, K) ndarray
+        Where the chains stand.
+    X : (…, J, K) ndarray
+        The counts, that broadcast with the chains.
+    log_prior : callable
+        Log density of the prior with respect to log a.
+    step : (K + 1,) ndarray
+        Standard deviation of each move; the last is the common one.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    log_a, accepted
+        The new places, and which share of each kind of move was accepted, (K + 1,).
+    """
+    K = log_a.shape[-1]
+
+    def target(at: Floats) -> Floats:
+        inside = np.abs(np.log(np.exp(at).sum(axis=-1))) <= LOG_MOST
+        value = log_dirichlet_multinomial(at, X) + log_prior(at)
+        return np.where(inside, value, -np.inf)
+
+    here = target(log_a)
+    accepted = np.zeros(K + 1)
+    for move in range(K + 1):
+        direction = np.ones(K) if move == K else np.eye(K)[move]
+        size = step[move] * rng.standard_normal(log_a.shape[:-1])
+        proposal = log_a + size[..., None] * direction
+        there = target(proposal)
+        with np.errstate(invalid="ignore"):
+            accept = np.log(rng.random(size.shape)) < there - here
+        log_a = np.where(accept[..., None], proposal, log_a)
+        here = np.where(accept, there, here)
+        accepted[move] = accept.mean()
+    return log_a, accepted
+
+
+def adapt(step: Floats, accepted: Floats, round_: int) -> Floats:
+    """Widen moves that are accepted more than 44% of the time, and narrow the others."""
+    return np.asarray(np.clip(step * np.exp((accepted - 0.44) / np.sqrt(1.0 + round_)), 0.01, 5.0))
+
+
+def fit_groups(
+    P: Floats,
+    beta: Floats,
+    v_hat: Integers,
+    known: Floats,
+    rng: np.random.Generator,
+    *,
+    most_groups: int = MOST_GROUPS,
+) -> GroupPrior:
+    """Learn κ and μ from the groups, one draw for each draw of P.
+
+    Chains side by side, each for STEPS draws of P after BURN_IN others, alternate: the units of
+    up to `most_groups` groups are allocated given κμ and the next draw of P, then κμ moves given
+    that allocation. What stays from one draw of P to the next is κ and the tilt μ/β only, so that
+    μ follows the base rates of its own draw.
+
+    Parameters
+    ----------
+    P, beta : (R, K, K) and (R, K) ndarray
+        Draws of the contingency matrix and the population's base rates on each.
+    v_hat, known : (B, K) ndarray
+        Units per group and predicted class that are to be allocated, and those per true class
+        that are known besides.
+    rng : numpy.random.Generator
+        Source of randomness.
+    most_groups : int
+        How many groups to learn from, at most.
+    """
+    R, K = beta.shape
+    some = np.flatnonzero(v_hat.sum(axis=1) + known.sum(axis=1))
+    if len(some) > most_groups:
+        some = np.sort(rng.choice(some, most_groups, replace=False))
+    v_hat, known = v_hat[some], known[some]
+    log_beta = np.log(np.maximum(beta, TINY))
+    chains = -(-R // STEPS)
+    log_a = np.empty((STEPS * chains, K))
+    step = np.full(K + 1, 0.5)
+    offset = np.full((chains, K), np.log(MIDDLE))  # log a − log β: what is carried along
+    for i in range(-BURN_IN, STEPS):
+        r = (np.arange(chains) + chains * (i % STEPS)) % R
+        here = offset + log_beta[r]
+        M = allocate_groups(P[r], np.exp(here), v_hat, known, rng)
+        X = np.moveaxis(M.sum(axis=1), 0, -1).swapaxes(0, 1) + known  # (chains, groups, K)
+        for _ in range(MOVES):
+            here, accepted = walk(here, X, _around(log_beta[r]), step, rng)
+            if i < 0:
+                step = adapt(step, accepted, i + BURN_IN)
+        offset = here - log_beta[r]
+        log_a[chains * (i % STEPS) + np.arange(chains)] = here
+    a = np.exp(log_a[:R])
+    kappa = a.sum(axis=1)
+    return GroupPrior(kappa, a / kappa[:, None])
+
+
+def _around(log_beta: Floats) -> Prior:
+    """κ log-logistic, and log μ_g normal around log β_g."""
+
+    def log_prior(log_a: Floats) -> Floats:
+        log_kappa = np.log(np.exp(log_a).sum(axis=-1))
+        away = log_a - log_kappa[..., None] - log_beta
+        return np.asarray(log_middle(np.exp(log_kappa)) - 0.5 * (away**2).sum(axis=-1) / TILT**2)
+
+    return log_prior

@@ -1,0 +1,101 @@
+"""Totals given how many units of each true class were predicted as each class.
+
+A model of the values: within true class g they have mean μ_g and variance σ²_g, whatever the
+prediction, and μ_g ~ N(ȳ, τ²) around the population's mean. With M_gh units of class g predicted
+h, the totals u (per true class) and û (per predicted class, known) are jointly normal:
+
+    E u = ȳv,   Cov(u, û) = b∘M by rows,   Var û = S = diag_h(Σ_g σ²_g M_gh) + τ² MᵀM,
+
+with v = M1 and b_g = σ²_g + τ²v_g. So u given û is normal with a known mean and variance, which
+needs no inverse of P: as τ grows it becomes Q̃û with the rates P̃ = M/v that really occurred, and
+with equal values it is ȳv exactly, so that totals of y = 1 are the counts. τ keeps a class of a
+handful of units from being given a fortune that its few units cannot have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.simplex_normal import draw_simplex_normal
+
+__all__ = ["totals_given_allocation"]
+
+Floats = NDArray[np.float64]
+
+# Prior standard deviation of a class's mean value, in population means; never above the spread of
+# the values themselves. 1 is better for heavy tails, 3 for unusual classes (studies/totals.py).
+TAU = 2.0
+# The least variance within a class, as a share of the population's.
+FLOOR = 0.01
+# Below this share, what is left of a variance is rounding.
+ROUNDING = 1e-13
+
+
+def totals_given_allocation(
+    M: NDArray[np.int64],
+    u_hat: Floats,
+    w_hat: Floats,
+    rng: np.random.Generator,
+    signed: bool = False,
+) -> tuple[Floats, Floats]:
+    """Draw the totals u (R, K) given M (R, K, K), û and ŵ (Σy² per predicted class), with weights.
+
+    For y ≥ 0 every draw has u ≥ 0 and Σ_g u_g = T, with the log of its weight; `signed` values
+    have no bound and equal weights.
+    """
+    M = M.astype(float)
+    v, v_hat = M.sum(axis=2), M[0].sum(axis=0)
+    N, T = v_hat.sum(), u_hat.sum()
+    even = np.zeros(len(M))
+    if N == 0:
+        return np.zeros_like(v), even
+    y_bar, y2_bar = T / N, w_hat.sum() / N
+    variance = y2_bar - y_bar**2
+    if variance <= 1e-12 * y2_bar:  # all values are equal
+        return y_bar * v, even
+    tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
+
+    def var_u_hat(sigma2: Floats) -> Floats:
+        S = tau2 * (np.swapaxes(M, 1, 2) @ M)
+        diagonal = np.arange(len(v_hat))
+        S[:, diagonal, diagonal] += (sigma2[:, None, :] @ M)[:, 0] + variance * (v_hat == 0)
+        return np.asarray(S)
+
+    # First pass, with one variance for all: what u and Σy² per true class are likely to be.
+    off = np.column_stack([u_hat - y_bar * v_hat, w_hat - y2_bar * v_hat])
+    S = var_u_hat(np.full_like(v, variance))
+    moved = (variance + tau2 * v)[:, :, None] * (M @ _solve(S, np.broadcast_to(off, (*v.shape, 2))))
+    u_guess = y_bar * v + moved[..., 0]
+    u_guess = u_guess if signed else np.clip(u_guess, 0.0, T)
+    W = np.clip(y2_bar * v + moved[..., 1], 0.0, w_hat.sum())
+    within = (W - u_guess**2 / np.maximum(v, 1)) / np.maximum(v - 1, 1)
+    sigma2 = np.maximum(within, FLOOR * variance)
+
+    # Second pass, with each class's own variance: u given û.
+    b = sigma2 + tau2 * v
+    B = b[:, :, None] * M
+    G = np.swapaxes(_solve(var_u_hat(sigma2), np.swapaxes(B, 1, 2)), 1, 2)  # B S⁻¹
+    if signed:  # Matheron's rule: draw the model, then correct it to the û that was seen
+        mu = y_bar + np.sqrt(tau2) * rng.standard_normal((*v.shape, 1))
+        U = M * mu + np.sqrt(M * sigma2[:, :, None]) * rng.standard_normal(M.shape)
+        miss = u_hat - U.sum(axis=1)
+        return np.asarray(U.sum(axis=2) + (G @ miss[:, :, None])[..., 0]), even
+    mean = y_bar * v + G @ off[:, 0]
+    mean += (T - mean.sum(axis=1, keepdims=True)) * v / N  # rounding only
+    cov = -G @ np.swapaxes(B, 1, 2)
+    diagonal = np.arange(len(v_hat))
+    cov[:, diagonal, diagonal] += b * v
+    free = cov[:, diagonal, diagonal] > ROUNDING * b * v
+    if not free.all():
+        cov *= free[:, :, None] & free[:, None, :]
+    return draw_simplex_normal(mean, cov, T, rng)
+
+
+def _solve(S: Floats, X: Floats) -> Floats:
+    """S⁻¹X for a stack of positive definite matrices; Cramer's rule for two classes, for speed."""
+    if S.shape[-1] != 2:
+        return np.asarray(np.linalg.solve(S, X), dtype=np.float64)
+    a, b, d = S[:, 0, 0, None], S[:, 0, 1, None], S[:, 1, 1, None]
+    det = a * d - b * b
+    return np.stack([(d * X[:, 0] - b * X[:, 1]) / det, (a * X[:, 1] - b * X[:, 0]) / det], axis=1)

@@ -1,0 +1,173 @@
+"""Chains against oracles that share no code with them: quadrature, rejection, importance."""
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv
+
+from trueup.samplers import draw_constrained, draw_full, rows
+from trueup.samplers.chain import run_chains
+
+RNG = np.random.default_rng
+PECULIAR = np.array([[4.5, 1.5], [2.5, 3.5]]), np.array([10.0, 90.0])
+A3 = np.array([[4.4, 1.3, 0.3], [0.3, 2.3, 1.3], [1.3, 0.3, 1.3]])
+V3 = np.array([25.0, 40.0, 35.0])
+
+
+def errors(draws, mean, extra=0.0):
+    """How many Monte Carlo errors the mean of each β_g is off; `extra` is the oracle's own."""
+    error = draws.beta.std(axis=0) / np.sqrt(draws.info["ess"])
+    return np.abs(draws.beta.mean(axis=0) - mean) / np.hypot(error, extra)
+
+
+def quantile_errors(got, ess, values, weight):
+    order = np.argsort(values)
+    cumulative = np.cumsum(weight[order])
+    for q in (0.05, 0.25, 0.5, 0.75, 0.95):
+        at = values[order][np.searchsorted(cumulative, q)]
+        yield abs((got <= at).mean() - q) / (np.sqrt(q * (1 - q) / ess) + 1e-4)
+
+
+def moments_agree(got, ess, values, weight):
+    mean = values @ weight
+    for f in (lambda b: b, lambda b: (b - mean) ** 2):
+        exact = f(values) @ weight
+        assert abs(f(got).mean() - exact) < 5 * f(got).std() / np.sqrt(ess) + 1e-5
+    assert max(quantile_errors(got, ess, values, weight)) < 5
+
+
+def full_quadrature(a, gamma, v_hat, m=160):
+    """β₀ and posterior weights of `full` at K = 2, on a grid of the prior's own quantiles."""
+    u = (np.arange(m) + 0.5) / m
+    x = betaincinv(a[0, 1], a[0, 0], u)[:, None, None]
+    y = betaincinv(a[1, 0], a[1, 1], u)[None, :, None]
+    beta = betaincinv(gamma[0], gamma[1], u)[None, None, :]
+    rho = beta * (1 - x) + (1 - beta) * y
+    weight = rho ** v_hat[0] * (1 - rho) ** v_hat[1]
+    return np.broadcast_to(beta, weight.shape).ravel(), (weight / weight.sum()).ravel()
+
+
+def test_constrained_chain_at_two_classes_against_exact_draws():
+    oracle = draw_constrained(*PECULIAR, 400_000, RNG(31)).beta[:, 0]
+    draws = draw_constrained(*PECULIAR, 20_000, RNG(32), sampler="chain")
+    weight = np.full(len(oracle), 1 / len(oracle))
+    moments_agree(draws.beta[:, 0], draws.info["ess"] * 0.95, oracle, weight)
+    # the rectangle in which the classes are exchanged is one swap away, not lost
+    swapped = (draws.P[:, 0, 1] > 0.9).mean()
+    assert 0.0005 < swapped < 0.006
+
+
+@pytest.mark.parametrize("gamma", [(1.0, 1.0), (0.5, 2.5)])
+@pytest.mark.parametrize("v_hat", [(3, 7), (0, 8), (40, 10)])
+def test_full_at_two_classes_against_quadrature(gamma, v_hat):
+    a = PECULIAR[0]
+    draws = draw_full(a, np.array(gamma), np.array(v_hat), 10_000, RNG(33))
+    values, weight = full_quadrature(a, gamma, v_hat)
+    moments_agree(draws.beta[:, 0], draws.info["ess"], values, weight)
+
+
+@pytest.mark.parametrize("K", [3, 5])
+def test_chain_against_rejection(K):
+    rng = RNG(34)
+    a = rng.multinomial(6, 0.7 * np.eye(K) + 0.3 / K) + 1 / K
+    v_hat = rng.dirichlet(np.full(K, 4.0)) * 1000
+    oracle = draw_constrained(a, v_hat, 20_000, rng, sampler="rejection")
+    draws = draw_constrained(a, v_hat, 10_000, rng, sampler="chain")
+    extra = oracle.beta.std(axis=0) / np.sqrt(20_000)
+    assert errors(draws, oracle.beta.mean(axis=0), extra).max() < 5
+    extra = oracle.P.std(axis=0) / np.sqrt(20_000)
+    error = np.hypot(extra, draws.P.std(axis=0) / np.sqrt(draws.info["ess"]))
+    assert np.all(np.abs(draws.P.mean(axis=0) - oracle.P.mean(axis=0)) < 5 * error)
+
+
+def test_full_against_importance_from_the_prior():
+    """P ~ Dir(a), β ~ Dir(γ), weighed by the multinomial likelihood of a small v̂."""
+    gamma, v_hat = np.array([0.5, 1.0, 2.0]), np.array([4, 0, 5])
+    rng = RNG(35)
+    P = np.stack([rng.dirichlet(row, 400_000) for row in A3], axis=1)
+    beta = rng.dirichlet(gamma, 400_000)
+    weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
+    mean, extra = weighted(beta, weight)
+    assert errors(draw_full(A3, gamma, v_hat, 10_000, rng), mean, extra).max() < 5
+    # γ for 1, the wrong prior of β, is seen
+    assert errors(draw_full(A3, np.ones(3), v_hat, 10_000, rng), mean, extra).max() > 8
+
+
+def weighted(beta, weight):
+    """Self-normalised mean and its standard error."""
+    weight = weight / weight.sum()
+    mean = weight @ beta
+    return mean, np.sqrt(weight**2 @ (beta - mean) ** 2)
+
+
+def test_determinant_and_exponent_matter():
+    """The density of model.md on c, with |det P| and Π β^(1−a_g·): either one left out is caught."""
+    rng = RNG(36)
+    rho = V3 / V3.sum()
+    c = np.stack([rng.dirichlet(column, 400_000) for column in A3.T], axis=2)
+    beta = c @ rho
+    P = c * rho / beta[:, :, None]
+    det = np.abs(np.linalg.det(P))
+    power = np.prod(beta ** (1 - A3.sum(axis=1)), axis=1)
+    draws = draw_constrained(A3, V3, 20_000, rng, sampler="chain")
+    assert errors(draws, *weighted(beta, power * det)).max() < 5
+    assert errors(draws, *weighted(beta, power)).max() > 8
+    assert errors(draws, *weighted(beta, power * det * beta.prod(axis=1))).max() > 8
+    assert errors(draws, *weighted(beta, power * det / beta.prod(axis=1) ** 0.5)).max() > 8
+
+
+def test_a_row_ratio_without_the_determinant_is_caught(monkeypatch):
+    """Plant a bug: `full` that forgets 1/z_g, by a γ-ratio that cancels it."""
+    a, v_hat = PECULIAR[0], np.array([3, 7])
+    values, weight = full_quadrature(a, (1.0, 1.0), v_hat)
+    original = rows.move_row
+
+    def forgetful(state, g, p, log_p, target, rng):
+        return original(state, g, p, log_p, rows.Target(target.a, target.v_hat), rng)
+
+    monkeypatch.setattr("trueup.samplers.walk.move_row", forgetful)
+    draws = run_chains(rows.Target(a, v_hat.astype(float), np.ones(2)), 10_000, RNG(37))
+    assert errors(draws, np.array([values @ weight, 1 - values @ weight])).max() > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("K", [2, 3])
+def test_full_is_calibrated_with_few_units(K):
+    """Simulation-based calibration: the truth's rank among its own posterior draws is uniform."""
+    rng = RNG(38)
+    alpha, gamma = np.full((K, K), 1 / K) + 0.5 * np.eye(K), np.arange(1.0, K + 1)
+    repeats, size = 200, 99
+    ranks = np.empty(repeats)
+    for i in range(repeats):
+        P = np.stack([rng.dirichlet(row) for row in alpha])
+        beta = rng.dirichlet(gamma)
+        n = np.stack([rng.multinomial(3 + g, P[g]) for g in range(K)])
+        v_hat = rng.multinomial(12, beta @ P)
+        draws = draw_full(alpha + n, gamma, v_hat, size, rng)
+        ranks[i] = (draws.beta[:, 0] < beta[0]).sum()
+    counts = np.bincount((ranks // 10).astype(int), minlength=10)
+    # each count is binomial(200, 1/10); also the mean rank
+    assert np.all(np.abs(counts - repeats / 10) < 5 * np.sqrt(repeats * 0.1 * 0.9))
+    assert abs(ranks.mean() - size / 2) < 5 * (size + 1) / np.sqrt(12 * repeats)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 500])
+def test_fifteen_classes_against_nuts(n):
+    """Same posterior by NumPyro, on the columns c with the density of model.md."""
+    pytest.importorskip("numpyro", reason="numpyro is a bench extra: uv pip install trueup[bench]")
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+    from samplers import case, nuts
+
+    a, v_hat = case(15, n)
+    beta = nuts(a, v_hat, warm_up=1000, draws=2000).beta
+    from trueup.samplers import ess
+
+    effective = np.array([ess(beta[:, :, g]) for g in range(15)])
+    oracle = beta.reshape(-1, 15)
+    draws = draw_constrained(a, v_hat, 10_000, RNG(39), sampler="chain")
+    assert errors(draws, oracle.mean(axis=0), oracle.std(axis=0) / np.sqrt(effective)).max() < 5
+    spread = np.abs(np.log(draws.beta.std(axis=0) / oracle.std(axis=0)))
+    assert np.all(spread < 5 * np.sqrt(2 / effective))
