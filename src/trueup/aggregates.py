@@ -88,7 +88,7 @@ def rest_aggregates(
         return Weighted(u, np.where(inside, 0.0, -np.inf))
     M = allocate(c, rest.v_hat, rng)
     if rest.u_hat is None:
-        return Weighted(M.sum(axis=2).astype(float), even)
+        return Weighted(np.einsum("rgh->rg", M).astype(float), even)
     u, log_weight = totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed)
     return Weighted(u, log_weight)
 

@@ -1,103 +1,161 @@
-"""Tables in files: CSV and Parquet, counted by DuckDB where they lie."""
+"""Tables in files: CSV, Parquet and Arrow, alone or many, streamed through DuckDB."""
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from trueup.errors import FileError
-from trueup.tables import Kind, Tally, check_value_kind, make_tally
+from trueup.duck import DuckTable, first_line, run_with_progress
+from trueup.errors import DataError, FileError
+from trueup.tables import Progress
 
 if TYPE_CHECKING:
     import duckdb
 
 __all__ = ["FileTable"]
 
-INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+FORMATS = {
+    "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+}
 
 
-class FileTable:
-    """A CSV or Parquet file (or a glob of them) as a table of units."""
+class FileTable(DuckTable):
+    """A file, a glob or a folder of files as a table of units."""
 
     def __init__(self, path: str) -> None:
-        self.name = os.path.basename(path) or path
+        self.name = os.path.basename(path.rstrip("/\\")) or path
         self._path = path
-        ending = path.lower().removesuffix(".gz").rsplit(".", 1)[-1]
-        quoted = path.replace("'", "''")
-        if ending in ("parquet", "pq"):
-            # without can_have_nan, DuckDB 2.0 trusts statistics that pyarrow writes without NaN
-            self._from = f"read_parquet('{quoted}', can_have_nan=true)"
-        elif ending in ("csv", "tsv", "txt"):
-            self._from = f"read_csv('{quoted}', header=true)"
-        else:
-            raise FileError(
-                f"A table must be a CSV or a Parquet file; {self.name!r} came.",
-                hint="rename it to end in .csv or .parquet, or pass a dataframe.",
-            )
+        self._many = os.path.isdir(path) or not os.path.isfile(path) and any(map(path.count, "*?["))
+        self._format, self._patterns = _find(path, self.name)
+        self._checked: set[str] = set()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         import duckdb
 
         connection = duckdb.connect()
-        connection.execute("SET enable_progress_bar = false")
+        connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
         return connection
 
-    def _query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
         import duckdb
 
+        if progress is not None:  # measured, but not printed: that is the caller's
+            self._connection.execute(
+                "SET enable_progress_bar_print = false; SET enable_progress_bar = true"
+            )
         try:
-            return self._connection.execute(sql, list(parameters)).fetchall()
+            return run_with_progress(self._connection, sql, progress)
         except duckdb.Error as error:
-            if "No files found" in str(error):
-                raise FileError(
-                    f"The file {self._path!r} must exist; nothing is there.",
-                    hint="check the spelling and the folder you are in.",
-                ) from None
-            first = str(error).strip().splitlines()[0]
-            raise FileError(
-                f"{self.name} must be a readable table; DuckDB says: {first}",
-                hint="open it and check its header and the lines named.",
+            raise self._explained(error) from None
+
+    def _explained(self, error: duckdb.Error) -> FileError:
+        message = str(error)
+        if "No files found" in message:
+            what = "match at least one file; none does" if self._many else "exist; nothing is there"
+            return FileError(
+                f"The path {self._path!r} must {what}.",
+                hint="check the spelling and the folder you are in.",
+            )
+        if "schema mismatch" in message.lower():
+            return self._mismatch(message.replace("\n", " ").split("Candidate")[0].split("Poten")[0])
+        return FileError(
+            f"{self.name} must be a readable table; DuckDB says: {first_line(error)}",
+            hint="is the file whole? Open it and check its header and the lines named."
+            if self._format == "csv"
+            else "is the file whole? A copy or download that was cut off looks like this.",
+        )
+
+    def _mismatch(self, words: str) -> FileError:
+        return FileError(
+            f"The files of {self._path!r} must have the same columns of the same type; {words.strip()}",
+            hint="name only files of one layout, or write them again with one.",
+        )
+
+    @cached_property
+    def _described(self) -> dict[str, str]:
+        if self._format == "arrow":
+            self._connection.register("trueup_arrow", _arrow_dataset(self._path, self._patterns))
+        elif os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
+            raise FileError(f"{self.name} must hold a table; the file is empty.")
+        rows = self._query(f"DESCRIBE FROM {self._reader()}")
+        return {name: kind for name, kind, *_ in rows}
+
+    def _types(self) -> dict[str, str]:
+        return self._described
+
+    def _reader(self, types: dict[str, str] | None = None) -> str:
+        paths = "[" + ", ".join(map(_quote, self._patterns)) + "]"
+        if self._format == "arrow":
+            return "trueup_arrow"
+        if self._format == "parquet":
+            # without can_have_nan, DuckDB 2.0 trusts statistics that pyarrow writes without NaN
+            return f"read_parquet({paths}, can_have_nan=true)"
+        listed = ", ".join(f"{_quote(name)}: '{kind}'" for name, kind in (types or {}).items())
+        return f"read_csv({paths}, header=true{f', types={{{listed}}}' if listed else ''})"
+
+    def _source(self, columns: Sequence[str], value: str | None) -> str:
+        """Give the reader, with types that no later line can change.
+
+        DuckDB decides a CSV column's type by its first 20,480 lines, and then rounds a decimal in a
+        column of whole numbers without a word. So values are read as decimals from the start, and
+        labels as text, which `_labels` reads as the numbers that they are.
+        """
+        if self._format == "parquet" and self._many:
+            self._check_types([*columns, *([value] if value else [])])
+        if self._format != "csv":
+            return self._reader()
+        whole = [name for name, kind in self.kinds().items() if kind == "integer"]
+        types = {name: "VARCHAR" for name in columns if name in whole}
+        return self._reader(types | ({value: "DOUBLE"} if value in whole else {}))
+
+    def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        if self._format != "csv":
+            return rows
+        kinds = self.kinds()
+        whole = [i for i, column in enumerate(columns) if kinds[column] == "integer"]
+        if not whole:
+            return rows
+        mended = []
+        for row in rows:
+            cells = list(row)
+            for i in whole:
+                cells[i] = self._whole(columns[i], cells[i])
+            mended.append(tuple(cells))
+        return mended
+
+    def _whole(self, column: str, text: str | None) -> int | None:
+        try:
+            return int(text) if text else None
+        except ValueError:
+            raise DataError(
+                f"Column {column!r} of {self.name} must hold labels of one kind; it begins with "
+                f"whole numbers, but {text!r} comes later.",
+                hint="correct that line, or write every label as text that is no number.",
             ) from None
 
-    def kinds(self) -> dict[str, Kind]:
-        """Give the columns and what kind of values each holds."""
-        if os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
-            raise FileError(f"{self.name} must hold a table; the file is empty.")
-        return {name: _kind(kind) for name, kind, *_ in self._query(f"DESCRIBE FROM {self._from}")}
-
-    def tally(self, keys: Sequence[str], value: str | None) -> Tally:
-        """Count units and total `value` per combination of `keys`; refuse missing values."""
-        columns = ", ".join(_name(key) for key in keys)
-        if value is None:
-            sql = f"SELECT {columns}, count(*), 0, 0, 0, 0 FROM {self._from} GROUP BY ALL"
-        else:
-            check_value_kind(self, value, self.kinds()[value])
-            # fsum is Kahan's sum: the order of a billion rows does not show in the total
-            sql = f"""
-                SELECT {columns}, count(*), count_if(y IS NULL OR NOT isfinite(y)),
-                    coalesce(fsum(y) FILTER (isfinite(y)), 0),
-                    coalesce(fsum(y * y) FILTER (isfinite(y)), 0),
-                    coalesce(min(y), 0)
-                FROM (SELECT {columns}, {_name(value)}::DOUBLE AS y FROM {self._from})
-                GROUP BY ALL"""
-        return make_tally(self, keys, value, self._query(sql + " ORDER BY ALL"))
-
-    def rows(
-        self, columns: Sequence[str], *, id: str | None = None, among: Sequence[Hashable] = ()
-    ) -> list[tuple[Any, ...]]:
-        """Give these columns of every unit, or of the units whose `id` is `among` those given."""
-        sql = f"SELECT {', '.join(_name(column) for column in columns)} FROM {self._from}"
-        if id is None:
-            return self._query(sql)
-        return self._query(f"{sql} WHERE {_name(id)} IN (SELECT unnest(?))", [list(among)])
-
-    def largest(self, value: str, count: int) -> list[float]:
-        """Give the `count` largest values."""
-        sql = f"SELECT {_name(value)}::DOUBLE AS y FROM {self._from} ORDER BY y DESC LIMIT {count}"
-        return [row[0] for row in self._query(sql)]
+    def _check_types(self, columns: Sequence[str]) -> None:
+        """Refuse files in which a column has another type: DuckDB would cast it, and round."""
+        wanted = [column for column in columns if column not in self._checked]
+        if not wanted:
+            return
+        paths = "[" + ", ".join(map(_quote, self._patterns)) + "]"
+        rows = self._query(
+            "SELECT name, type || coalesce(' ' || logical_type, ''), min(file_name), "
+            f"count(DISTINCT file_name) FROM parquet_schema({paths}) "
+            f"WHERE name IN ({', '.join(map(_quote, wanted))}) GROUP BY ALL ORDER BY ALL"
+        )
+        for column in wanted:
+            kinds = [row for row in rows if row[0] == column]
+            if len(kinds) > 1:
+                words = " and ".join(f"{row[1]} in {os.path.basename(row[2])}" for row in kinds[:2])
+                raise self._mismatch(f"{column!r} is {words}.")
+        self._checked.update(wanted)
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""
@@ -106,16 +164,73 @@ class FileTable:
         return local_frame(columns)
 
 
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
+def _find(path: str, name: str) -> tuple[str, list[str]]:
+    """Give the format of a path and the patterns that DuckDB shall read."""
+    if os.path.isdir(path):
+        inside = [
+            file.lower()
+            for _, _, files in os.walk(path)
+            for file in files
+            if not file.startswith((".", "_"))
+        ]
+        endings = {
+            ending: known
+            for known, listed in FORMATS.items()
+            for ending in listed
+            if any(file.endswith(ending) for file in inside)
+        }
+        if not endings:
+            raise FileError(
+                f"The folder {path!r} must hold CSV, Parquet or Arrow files; none is there.",
+                hint="give the folder that holds the files themselves, or a glob.",
+            )
+        if len(set(endings.values())) > 1:
+            raise FileError(
+                f"The folder {path!r} must hold files of one format; it holds {sorted(endings)}.",
+                hint=f"give a glob, such as {os.path.join(path, '*' + min(endings))!r}.",
+            )
+        patterns = [os.path.join(path, "**", f"*{ending}") for ending in sorted(endings)]
+        return next(iter(endings.values())), patterns
+    for known, listed in FORMATS.items():
+        if path.lower().endswith(listed):
+            return known, [path]
+    raise FileError(
+        f"A table must be a CSV, a Parquet or an Arrow file; {name!r} came.",
+        hint="rename it to end in .csv, .parquet or .arrow, or pass a dataframe.",
+    )
 
 
-def _kind(duckdb_type: str) -> Kind:
-    kind = duckdb_type.removeprefix("U").split("(")[0]
-    if kind in INTEGERS:
-        return "integer"
-    if kind in ("FLOAT", "DOUBLE", "DECIMAL"):
-        return "number"
-    if kind == "BOOLEAN":
-        return "boolean"
-    return "text" if kind in ("VARCHAR", "ENUM") else "other"
+def _arrow_dataset(path: str, patterns: list[str]) -> Any:
+    """Give Arrow files as a dataset that streams; DuckDB has no reader of its own for them."""
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError:
+        raise FileError(
+            "Arrow files need PyArrow, which is not installed.",
+            hint="install pyarrow, or write the table as Parquet.",
+        ) from None
+    files = sorted(
+        file
+        for pattern in patterns
+        for file in (
+            [pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True)
+        )
+    )
+    if not files:
+        raise FileError(
+            f"The path {path!r} must exist; nothing is there.",
+            hint="check the spelling and the folder you are in.",
+        )
+    try:
+        return ds.dataset(files, format="ipc")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise FileError(
+            f"{os.path.basename(path)} must be a readable Arrow file; PyArrow says: "
+            f"{first_line(error)}",
+            hint="is the file whole? A copy or download that was cut off looks like this.",
+        ) from None
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

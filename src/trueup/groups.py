@@ -18,7 +18,7 @@ from trueup.errors import DataError
 from trueup.groups_allocate import SWEEPS, allocate_groups
 from trueup.groups_concentration import GroupPrior, fit_groups
 from trueup.groups_figures import figures
-from trueup.groups_totals import split_signed, split_totals
+from trueup.groups_totals import split_signed, split_totals, value_power
 
 __all__ = [
     "GroupAnswer",
@@ -151,12 +151,15 @@ def draw_groups(
     rest = rest_of_groups(data)
     R, K, _ = P.shape
     means = np.ones((R, K)) if means is None else means
-    by_value = None if data.signed or rest.u_hat is None else means
+    power = None
+    if rest.u_hat is not None and not data.signed:
+        power = value_power(rest.v_hat, rest.u_hat, rest.w_hat)
     width = max(1, CHUNK // (R * K))
     for start in range(0, len(rest.v_hat), width):
         part = slice(start, start + width)
         known = rest.audited[part] if audited_inform else np.zeros_like(rest.audited[part])
-        M = allocate_groups(P, prior.a, rest.v_hat[part], known, rng, means=by_value, sweeps=sweeps)
+        tilt = None if power is None else (power[part], means)
+        M = allocate_groups(P, prior.a, rest.v_hat[part], known, rng, tilt=tilt, sweeps=sweeps)
         w_hat = None if rest.w_hat is None else rest.w_hat[part]
         if rest.u_hat is None:
             u = M.sum(axis=1).astype(float)

@@ -36,7 +36,7 @@ def allocate_groups(
     known: Floats,
     rng: np.random.Generator,
     *,
-    means: Floats | None = None,
+    tilt: tuple[Floats, Floats] | None = None,
     sweeps: int = SWEEPS,
 ) -> Integers:
     """Draw M (K, K, G, R), rows true: how the units of G groups fall, given P and a.
@@ -53,9 +53,10 @@ def allocate_groups(
         Units of each true class that the group is known to have besides: they inform β_b.
     rng : numpy.random.Generator
         Source of randomness.
-    means : (R, K) ndarray, optional
-        For totals, the mean value of each true class: the last draw of M has c_gh ∝ β_bg p_gh r_g,
-        so that it counts units as they are met when a unit of *value* is picked at random.
+    tilt : (G, K) and (R, K) ndarray, optional
+        For totals, powers and the mean value r_g of each true class: the last draw of M has
+        c_gh ∝ β_bg p_gh r_g^power_bh (`groups_totals.value_power`), so that units are allocated as
+        they are met when value, not a unit, is picked at random.
     sweeps : int
         How often M and β_b are drawn in turn, from the start on.
     """
@@ -66,14 +67,15 @@ def allocate_groups(
         M = _draw_columns(beta, rows, v_hat, rng)
         beta = rng.standard_gamma(shape + M.sum(axis=1))
         np.maximum(beta, TINY, out=beta)
-    if means is not None:
-        scaled = means / means.max(axis=1, keepdims=True)
-        rows = rows * np.maximum(scaled.T, TINY)[:, None, :]
-    return _draw_columns(np.maximum(beta, TINY), rows, v_hat, rng)
+    return _draw_columns(np.maximum(beta, TINY), rows, v_hat, rng, tilt)
 
 
 def _draw_columns(
-    beta: Floats, rows: Floats, v_hat: Integers, rng: np.random.Generator
+    beta: Floats,
+    rows: Floats,
+    v_hat: Integers,
+    rng: np.random.Generator,
+    tilt: tuple[Floats, Floats] | None = None,
 ) -> Integers:
     """M_·h ~ Multinomial(v̂_h, c_·h), c_gh ∝ β_g p_gh, as binomials one class after another."""
     K, G, R = beta.shape
@@ -81,6 +83,11 @@ def _draw_columns(
     for h in range(K):
         n = np.ascontiguousarray(np.broadcast_to(v_hat[:, h, None], (G, R)))
         weight = [beta[g] * rows[g, h] for g in range(K)]
+        if tilt is not None:
+            power, means = tilt
+            log_r = np.log(np.maximum(means / means.max(axis=1, keepdims=True), TINY**0.25))
+            for g in range(K):
+                weight[g] *= np.exp(power[:, h, None] * log_r[:, g])
         later = weight[K - 1]
         tails = [later]
         for g in range(K - 2, -1, -1):

@@ -18,15 +18,39 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["split_signed", "split_totals"]
+__all__ = ["split_signed", "split_totals", "value_power"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # A share of variance below this is rounding in Σy² − (Σy)²/v̂.
 NONE = 1e-9
+MOST_POWER = 3.0
 # Below this shape, gamma draws underflow to 0 too often: they are made in logs.
 SMALL_SHAPE = 0.1
+
+
+def value_power(v_hat: Integers, u_hat: Floats, w_hat: Floats | None) -> Floats:
+    """How much the classes' mean values r_g count in each cell (B, K): the power of r_g.
+
+    In a large cell, value belongs to class g in proportion to c_g r_g: the power is 1. A cell that
+    is one unit of known value y says more. If log y is normal with variance σ² around a mean that
+    differs by class, a unit of value y belongs to g in proportion to c_g r_g^x, where
+    x = 1 + log(y/y₀)/σ² and y₀ = √(Σy²/v̂) over the population. In between, the cell's own
+    √(Σy²/v̂) stands for y and its pull is divided by the number of units that its value is spread
+    over, (Σy)²/Σy²: in large cells another level of y is the group's, not the class's. The power
+    is held to [0, MOST_POWER].
+    """
+    if w_hat is None:
+        return np.ones(v_hat.shape)
+    N, U, W = (x.sum(axis=0) for x in (v_hat, u_hat, w_hat))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.log(N * W / U**2)
+        level = 0.5 * np.log((w_hat / v_hat) / (W / N))
+        spread_over = u_hat**2 / w_hat
+        power = 1.0 + level / (variance * spread_over)
+    usable = (w_hat > 0) & (u_hat > 0) & (variance > NONE)
+    return np.where(usable, np.clip(np.where(usable, power, 1.0), 0.0, MOST_POWER), 1.0)
 
 
 def split_totals(

@@ -150,7 +150,7 @@ def _joint(counts: Counts, settings: Settings) -> Answer:
         c = np.swapaxes(draw_dirichlet(a, size, rng), 1, 2)
         rho = draw_dirichlet(ahead, size, rng)
         theta = c * rho[:, None, :]
-        beta = theta.sum(axis=2)
+        beta = np.einsum("rgh->rg", theta)
         P = theta / beta[:, :, None]
         log_weight = np.log(beta) @ exponent if exponent.any() else np.zeros(size)
         u = rest_aggregates(c, P, rest, settings.noise, rng)

@@ -49,4 +49,5 @@ def draw_dirichlet(a: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
     else:  # X ~ Gamma(a) is Gamma(a + 1)·U^(1/a): stay in logs until the largest is divided out
         log_x = np.log(rng.standard_gamma(a + 1, size=shape)) - rng.standard_exponential(shape) / a
         x = np.exp(log_x - log_x.max(axis=-1, keepdims=True))
-    return np.asarray(x / x.sum(axis=-1, keepdims=True))
+    x /= np.einsum("...h->...", x)[..., None]  # twice as fast as x.sum() over a short axis
+    return x

@@ -1,4 +1,4 @@
-"""Where a table comes from: a path is a file, anything else a dataframe."""
+"""Where a table comes from: a path is a file, anything else a dataframe or a relation."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def open_table(source: object, role: str) -> Table:
         from trueup.files import FileTable
 
         return FileTable(os.fspath(source))
+    if type(source).__name__ == "DuckDBPyRelation":  # named, so that nothing is imported to ask
+        from trueup.duck import RelationTable
+
+        return RelationTable(source, role)
     from trueup.frames import FrameTable
 
     return FrameTable(source, role)

@@ -1,15 +1,16 @@
 """What trueup asks of a table: a group-by, a few rows by id, and the largest values.
 
-A table is a file (`files.py`) or a dataframe (`frames.py`); both give the same `Tally`, and
-nothing larger than that ever reaches the rest of the package.
+A table is a file (`files.py`), a DuckDB relation (`duck.py`) or a dataframe (`frames.py`); all give
+the same `Tally`, and nothing larger than that ever reaches the rest of the package.
 """
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -17,20 +18,48 @@ from numpy.typing import NDArray
 
 from trueup.errors import DataError
 
-__all__ = ["Kind", "Table", "Tally", "class_kind", "is_missing", "require_columns"]
+__all__ = [
+    "Kind",
+    "Missing",
+    "Progress",
+    "Table",
+    "Tally",
+    "class_kind",
+    "group_kind",
+    "is_missing",
+    "plain",
+    "require_columns",
+]
 
-Kind = Literal["text", "integer", "boolean", "number", "other"]
+Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
+Missing = Literal["refuse", "leave_out"]
+Progress = Callable[[float], None]
+
+KIND_WORDS = {
+    "text": "text",
+    "integer": "whole numbers",
+    "boolean": "true/false",
+    "number": "decimal numbers",
+    "date": "dates",
+    "other": "something else",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The group-by: units, Σy, Σy² and the least y for each combination of the keys."""
+    """The group-by: units, Σy and Σy² for each combination of the keys.
+
+    `signed` says whether any value is negative; `left_out` how many rows had no usable value per
+    column, and `rows_left_out` how many rows that were in all.
+    """
 
     keys: list[tuple[Hashable, ...]]
     units: NDArray[np.int64]
     sums: NDArray[np.float64]
     squares: NDArray[np.float64]
-    least: float
+    signed: bool
+    left_out: dict[str, int] = field(default_factory=dict)
+    rows_left_out: int = 0
 
 
 class Table(Protocol):
@@ -41,8 +70,19 @@ class Table(Protocol):
     def kinds(self) -> dict[str, Kind]:
         """Give the columns and what kind of values each holds."""
 
-    def tally(self, keys: Sequence[str], value: str | None) -> Tally:
-        """Count units and total `value` per combination of `keys`; refuse missing values."""
+    def tally(
+        self,
+        keys: Sequence[str],
+        value: str | None,
+        *,
+        nullable: Collection[str] = (),
+        missing: Missing = "refuse",
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Count units and total `value` per combination of `keys`.
+
+        Null is a label of its own in the `nullable` keys; elsewhere it is `missing`.
+        """
 
     def rows(
         self, columns: Sequence[str], *, id: str | None = None, among: Sequence[Hashable] = ()
@@ -64,18 +104,31 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
             near = difflib.get_close_matches(column, kinds, n=3, cutoff=0.5)
             raise DataError(
                 f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
-                hint=f"did you mean {near[0]!r}?" if near else "name the column that holds it.",
+                hint=f"did you mean {' or '.join(map(repr, near))}?"
+                if near
+                else "name the column that holds it.",
             )
     return kinds
 
 
 def class_kind(table: Table, column: str, kind: Kind) -> Kind:
     """Check that a column can hold classes, and give its kind."""
-    if kind not in ("text", "integer", "boolean"):
+    return _label_kind(table, column, kind, ("text", "integer", "boolean"), "classes")
+
+
+def group_kind(table: Table, column: str, kind: Kind) -> Kind:
+    """Check that a column can hold groups, and give its kind: dates may be groups too."""
+    return _label_kind(table, column, kind, ("text", "integer", "boolean", "date"), "groups")
+
+
+def _label_kind(table: Table, column: str, kind: Kind, known: Collection[Kind], what: str) -> Kind:
+    if kind not in known:
+        *most, last = (KIND_WORDS[k] for k in known)
         raise DataError(
-            f"Column {column!r} of {table.name} must hold classes as text, whole numbers or "
-            f"true/false; it holds {'decimal numbers' if kind == 'number' else 'something else'}.",
-            hint="cast it to text or to whole numbers first.",
+            f"Column {column!r} of {table.name} must hold {what} as {', '.join(most)} or {last}; "
+            f"it holds {KIND_WORDS[kind]}.",
+            hint="cast it to text or to whole numbers first. In pandas, whole numbers with a "
+            "missing one among them became decimals: astype('Int64') mends that.",
         )
     return kind
 
@@ -84,50 +137,106 @@ def check_value_kind(table: Table, column: str, kind: Kind) -> None:
     """Check that a column can be totalled."""
     if kind not in ("number", "integer", "boolean"):
         raise DataError(
-            f"Column {column!r} of {table.name} must hold numbers to total; it holds {kind}.",
+            f"Column {column!r} of {table.name} must hold numbers to total; it holds "
+            f"{KIND_WORDS[kind]}.",
             hint="is a decimal comma or a currency sign in it? Clean it, or leave out `value`.",
         )
 
 
 def make_tally(
-    table: Table, keys: Sequence[str], value: str | None, rows: Sequence[tuple[Any, ...]]
+    table: Table,
+    keys: Sequence[str],
+    value: str | None,
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    nullable: Collection[str],
+    missing: Missing,
 ) -> Tally:
     """Check the rows (*keys, units, unusable values, Σy, Σy², least y) of a group-by."""
-    if not rows or not sum(row[len(keys)] for row in rows):
+    K = len(keys)
+    if not sum(int(row[K]) for row in rows):
         raise DataError(
             f"{table.name} must hold at least one unit; it is empty.",
             hint="check the path, or the filter that made the table.",
         )
-    for position, key in enumerate(keys):
-        missing = sum(row[len(keys)] for row in rows if is_missing(row[position]))
-        if missing:
-            _refuse_missing(table, key, int(missing))
-    unusable = sum(int(row[len(keys) + 1] or 0) for row in rows)
-    if value is not None and unusable:
-        _refuse_missing(table, value, unusable)
-    units, _, sums, squares, least = zip(*(row[len(keys) :] for row in rows), strict=True)
+    cells: dict[tuple[Hashable, ...], list[tuple[int, float, float]]] = {}
+    left_out = dict.fromkeys([key for key in keys if key not in nullable], 0)
+    rows_left_out, signed = 0, False
+    if value is not None:
+        left_out.setdefault(value, 0)
+    for row in rows:
+        units, bad = int(row[K]), int(row[K + 1] or 0)
+        label = tuple(plain(x) for x in row[:K])
+        nulls = [k for k, x in zip(keys, label, strict=True) if x is None and k not in nullable]
+        for key in dict.fromkeys(nulls):
+            left_out[key] += units
+        if value is not None:
+            left_out[value] += bad
+        rows_left_out += units if nulls else bad
+        if not nulls and units > bad:
+            y, y2, least = (float(x or 0) for x in row[K + 2 : K + 5])
+            cells.setdefault(label, []).append((units - bad, y, y2))
+            signed = signed or least < 0
+    left_out = {column: count for column, count in left_out.items() if count}
+    if left_out and missing == "refuse":
+        refuse_missing(table, *next(iter(left_out.items())))
+    if not cells:
+        raise DataError(
+            f"{table.name} must hold at least one usable unit; every row lacks a value in one of "
+            f"{list(left_out)}.",
+            hint="are these the right columns?",
+        )
+    totals = [tuple(zip(*parts, strict=True)) for parts in cells.values()]
+    sums = np.array([math.fsum(y) for _, y, _ in totals])
+    squares = np.array([math.fsum(y2) for _, _, y2 in totals])
+    if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
+        raise DataError(
+            f"Column {value!r} of {table.name} must hold values whose squares can be added up; "
+            "some are too large for that.",
+            hint="give the value in larger units, such as millions.",
+        )
     return Tally(
-        keys=[tuple(_plain(label) for label in row[: len(keys)]) for row in rows],
-        units=np.array(units, dtype=np.int64),
-        sums=np.array(sums, dtype=float),
-        squares=np.array(squares, dtype=float),
-        least=float(min(least)),
+        keys=list(cells),
+        units=np.array([sum(units) for units, _, _ in totals], dtype=np.int64),
+        sums=sums,
+        squares=squares,
+        signed=signed,
+        left_out=left_out,
+        rows_left_out=rows_left_out,
     )
 
 
-def _refuse_missing(table: Table, column: str, count: int) -> None:
+def refuse_missing(table: Table, column: str, count: int) -> None:
+    """Refuse a column with missing values, in the same words whatever engine found them."""
     raise DataError(
         f"Column {column!r} of {table.name} must have a usable value for every unit; "
         f"{count:,} {'row has' if count == 1 else 'rows have'} none (null, NaN or infinite).",
-        hint="repair or remove those rows, and say so with the published figure.",
+        hint='repair those rows, or leave them out with missing="leave_out" (--missing leave_out); '
+        "the answer then says how many.",
     )
 
 
-def _plain(label: Any) -> Any:
-    """Give Python's own value of a NumPy scalar, so that labels print as one expects."""
-    return label.item() if isinstance(label, np.generic) else label
+def plain(label: Any) -> Any:
+    """Give Python's own value of a label, so that one table's labels equal another's.
+
+    NumPy's scalars become Python's, every library's null becomes None, and a time at midnight
+    becomes its date: pandas has no dates of its own.
+    """
+    if is_missing(label):
+        return None
+    if isinstance(label, np.datetime64):
+        label = label.astype("datetime64[us]").item()
+    elif isinstance(label, np.generic):
+        label = label.item()
+    elif hasattr(label, "to_pydatetime"):
+        label = label.to_pydatetime(warn=False)
+    if isinstance(label, datetime.datetime) and label.time() == datetime.time.min:
+        return label.date()
+    return label
 
 
 def is_missing(value: object) -> bool:
     """Whether a label is null, in any library's spelling."""
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value != value
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating | np.datetime64) and bool(value != value)

@@ -44,8 +44,8 @@ def totals_given_allocation(
     For y ≥ 0 every draw has u ≥ 0 and Σ_g u_g = T, with the log of its weight; `signed` values
     have no bound and equal weights.
     """
-    M = M.astype(float)
-    v, v_hat = M.sum(axis=2), M[0].sum(axis=0)
+    M = np.ascontiguousarray(M, dtype=float)
+    v, v_hat = np.einsum("rgh->rg", M), M[0].sum(axis=0)
     N, T = v_hat.sum(), u_hat.sum()
     even = np.zeros(len(M))
     if N == 0:
@@ -56,10 +56,12 @@ def totals_given_allocation(
         return y_bar * v, even
     tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
 
+    between = tau2 * (np.swapaxes(M, 1, 2) @ M)
+    diagonal = np.arange(len(v_hat))
+
     def var_u_hat(sigma2: Floats) -> Floats:
-        S = tau2 * (np.swapaxes(M, 1, 2) @ M)
-        diagonal = np.arange(len(v_hat))
-        S[:, diagonal, diagonal] += (sigma2[:, None, :] @ M)[:, 0] + variance * (v_hat == 0)
+        S = between.copy()
+        S[:, diagonal, diagonal] += np.einsum("rg,rgh->rh", sigma2, M) + variance * (v_hat == 0)
         return np.asarray(S)
 
     # First pass, with one variance for all: what u and Σy² per true class are likely to be.
@@ -80,11 +82,10 @@ def totals_given_allocation(
         mu = y_bar + np.sqrt(tau2) * rng.standard_normal((*v.shape, 1))
         U = M * mu + np.sqrt(M * sigma2[:, :, None]) * rng.standard_normal(M.shape)
         miss = u_hat - U.sum(axis=1)
-        return np.asarray(U.sum(axis=2) + (G @ miss[:, :, None])[..., 0]), even
+        return np.asarray(np.einsum("rgh->rg", U) + (G @ miss[:, :, None])[..., 0]), even
     mean = y_bar * v + G @ off[:, 0]
-    mean += (T - mean.sum(axis=1, keepdims=True)) * v / N  # rounding only
+    mean += (T - np.einsum("rg->r", mean)[:, None]) * v / N  # rounding only
     cov = -G @ np.swapaxes(B, 1, 2)
-    diagonal = np.arange(len(v_hat))
     cov[:, diagonal, diagonal] += b * v
     free = cov[:, diagonal, diagonal] > ROUNDING * b * v
     if not free.all():

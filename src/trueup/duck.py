@@ -1,0 +1,201 @@
+"""Tables that DuckDB counts, in SQL of our own: its relations here, files in `files.py`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import DataError
+from trueup.tables import Kind, Missing, Progress, Tally, check_value_kind, make_tally
+
+__all__ = ["DuckTable", "RelationTable", "first_line", "kind_of", "run_with_progress"]
+
+INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
+TICK = 0.2  # seconds between looks at the progress of a query
+
+
+class DuckTable:
+    """A table of units that DuckDB can put in a FROM clause; see `RelationTable`, `FileTable`."""
+
+    name: str
+
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    def _types(self) -> dict[str, str]:
+        """Give DuckDB's type of every column."""
+        raise NotImplementedError
+
+    def _source(self, columns: Sequence[str], value: str | None) -> str:
+        """Give the FROM clause for a query of these columns and this value."""
+        raise NotImplementedError
+
+    def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Give the rows with the labels of these leading columns as the table means them."""
+        return rows
+
+    def kinds(self) -> dict[str, Kind]:
+        """Give the columns and what kind of values each holds."""
+        return {name: kind_of(kind) for name, kind in self._types().items()}
+
+    def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
+        """Give the one query of `tally`; the `careful` one counts and skips unusable values."""
+        labels = [f"{_name(key)} AS key_{i}" for i, key in enumerate(keys)]
+        groups = ", ".join(f"key_{i}" for i in range(len(keys)))
+        source = self._source(keys, value)
+        if value is None:
+            figures, columns = "count(*), 0, 0, 0, 0", labels
+        else:
+            y = f"{_name(value)}::DOUBLE"
+            # Whole numbers and decimals add up exactly (128 bits); doubles with Kahan's fsum.
+            kind = self._types()[value].removeprefix("U").split("(")[0]
+            exact = kind in INTEGERS - {"HUGEINT", "BIGNUM"} or kind == "DECIMAL"
+            columns = [*labels, f"{y} AS y", f"{_name(value) if exact else y} AS x"]
+            # y - y is 0 for finite values only, and no statistics of a file can say otherwise:
+            # DuckDB 2.0 trusts those that pyarrow writes, which leave NaN out.
+            ok = " FILTER ((y - y) = 0)" if careful else ""
+            usable = f"count(*){ok}" if careful else "count(y)"
+            total = f"(sum(x){ok})::DOUBLE" if exact else f"fsum(x){ok}"
+            figures = f"count(*), count(*) - {usable}, {total}, sum(y * y){ok}, min(y){ok}"
+        return (
+            f"SELECT {groups}, {figures} FROM (SELECT {', '.join(columns)} FROM {source}) "
+            f"GROUP BY {groups}"
+        )
+
+    def tally(
+        self,
+        keys: Sequence[str],
+        value: str | None,
+        *,
+        nullable: Collection[str] = (),
+        missing: Missing = "refuse",
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Count units and total `value` per combination of `keys`."""
+        if value is not None:
+            check_value_kind(self, value, self.kinds()[value])
+        rows = self._query(self.tally_sql(keys, value), progress)
+        figures = np.array([row[len(keys) + 2 :] for row in rows if row[-1] is not None], float)
+        if value is not None and not np.isfinite(figures).all():  # NaN shows in every sum
+            rows = self._query(self.tally_sql(keys, value, careful=True), progress)
+        rows = self._labels(rows, keys)
+        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+
+    def rows(
+        self, columns: Sequence[str], *, id: str | None = None, among: Sequence[Hashable] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Give these columns of every unit, or of the units whose `id` is `among` those given."""
+        sql = f"SELECT {', '.join(_name(column) for column in columns)} FROM "
+        sql += self._source(columns, None)
+        if id is not None:
+            sql += f" WHERE {_name(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
+        return self._labels(self._query(sql), columns)
+
+    def largest(self, value: str, count: int) -> list[float]:
+        """Give the `count` largest values."""
+        sql = f"SELECT {_name(value)}::DOUBLE AS y FROM {self._source([], value)} WHERE (y - y) = 0"
+        return [row[0] for row in self._query(f"{sql} ORDER BY y DESC LIMIT {count}")]
+
+
+class RelationTable(DuckTable):
+    """A DuckDB relation as a table of units; queries run on the user's own connection."""
+
+    def __init__(self, relation: Any, role: str) -> None:
+        self.name = role
+        self._relation = relation
+
+    def plan(self, sql: str) -> Any:
+        """Give the lazy relation of a query on this one."""
+        return self._relation.query("trueup_relation", sql)
+
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        try:
+            return self.plan(sql).fetchall()  # type: ignore[no-any-return]
+        except duckdb.Error as error:
+            raise DataError(f"{self.name} must be readable; DuckDB says: {first_line(error)}") from None
+
+    def _types(self) -> dict[str, str]:
+        relation = self._relation
+        return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def _source(self, columns: Sequence[str], value: str | None) -> str:
+        return "trueup_relation"
+
+    def native(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a relation on the same connection."""
+        names = ", ".join(map(_name, columns))
+        values = ", ".join(
+            f"({', '.join(map(_literal, row))})" for row in zip(*columns.values(), strict=True)
+        )
+        return self.plan(f"SELECT * FROM (VALUES {values}) AS result({names})")
+
+
+def run_with_progress(
+    connection: Any, sql: str, progress: Progress | None
+) -> list[tuple[Any, ...]]:
+    """Run a query in a thread and say from this one how far it is; Ctrl-C stops the query."""
+    if progress is None:
+        return connection.execute(sql).fetchall()  # type: ignore[no-any-return]
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.append(connection.execute(sql).fetchall())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(TICK)
+            percent = connection.query_progress()  # -1 before the scan and after it
+            if percent > 0 and thread.is_alive():
+                progress(min(percent / 100, 1.0))
+    except BaseException:
+        connection.interrupt()
+        thread.join()
+        raise
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]  # type: ignore[no-any-return]
+
+
+def first_line(error: BaseException) -> str:
+    """Give the first line of a message: the rest is DuckDB's advice to itself."""
+    return str(error).strip().splitlines()[0]
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"'{value!r}'::DOUBLE"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def kind_of(duckdb_type: str) -> Kind:
+    """Give the kind of values that a type of DuckDB holds."""
+    kind = duckdb_type.removeprefix("U").split("(")[0]
+    if kind in INTEGERS:
+        return "integer"
+    if kind in ("FLOAT", "DOUBLE", "DECIMAL"):
+        return "number"
+    if kind == "BOOLEAN":
+        return "boolean"
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
+        return "date"
+    return "text" if kind in ("VARCHAR", "ENUM") else "other"
