@@ -12,7 +12,7 @@ from trueup.counts import Counts, make_counts
 from trueup.errors import TrueupWarning
 from trueup.estimate import Estimate
 from trueup.methods import estimate
-from trueup.settings import make_settings
+from trueup.settings import check_options, make_settings
 
 __all__ = ["correct", "correct_counts"]
 
@@ -83,6 +83,7 @@ def correct(
     from trueup.gather import gather
     from trueup.sources import open_table
 
+    check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     population = open_table(predictions, "predictions")
     counts = gather(
         population,

@@ -107,6 +107,13 @@ def _bayes(counts: Counts, settings: Settings) -> Answer:
 
 def _constrained(counts: Counts, settings: Settings) -> Answer:
     """The Dirichlet posterior of P on Θ_K(v̂): the paper's method."""
+    never = [counts.classes[h] for h in np.flatnonzero(counts.v_hat == 0)]
+    if never:
+        raise EstimateError(
+            "`constrained` needs units predicted as every class, or Θ_K(v̂) has no volume; no unit "
+            f"of the population was predicted {never}.",
+            hint='method="full" takes v̂ as random and has an answer.',
+        )
     a = posterior(settings.prior, counts.n).alpha
 
     def draw(size: int) -> tuple[Floats, dict[str, Any]]:

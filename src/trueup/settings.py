@@ -11,7 +11,7 @@ import numpy as np
 from trueup.errors import OptionError
 from trueup.prior import Concentrations, resolve_prior
 
-__all__ = ["DESIGNS", "METHODS", "Settings", "make_settings"]
+__all__ = ["DESIGNS", "METHODS", "Settings", "check_options", "make_settings"]
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
 METHODS = (
@@ -61,27 +61,20 @@ def make_settings(
     progress: Callable[[float], None] | None = None,
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``."""
-    _one_of("design", design, DESIGNS)
-    _one_of("method", method, METHODS)
+    check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
+    draws = int(draws)
     if method == "auto":
         method = "joint" if design in ("random", "by_prediction") else "constrained"
     if overlap is None:
         overlap = design != "shifted"
-    draws = _whole("draws", draws, least=100, most=MOST_DRAWS)
     if draws * K * K > MOST_CELLS:
         raise OptionError(
             f"`draws` times the squared number of classes may be at most {MOST_CELLS:,}; "
             f"{draws:,} draws of {K} classes came.",
             hint=f"ask for {MOST_CELLS // (K * K):,} draws or fewer.",
         )
-    if not (isinstance(interval, int | float) and 0 < interval < 1):
-        raise OptionError(
-            f"`interval` must be a probability between 0 and 1; {interval!r} came.",
-            hint="write 0.95 for a 95% interval.",
-        )
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    seed = _whole("seed", seed, least=0, most=2**128)
     return Settings(
         design=design,
         method=method,
@@ -90,10 +83,26 @@ def make_settings(
         overlap=bool(overlap),
         draws=draws,
         interval=float(interval),
-        seed=seed,
+        seed=int(seed),
         rng=np.random.Generator(np.random.SFC64(seed)),
         progress=progress,
     )
+
+
+def check_options(
+    *, design: str, method: str, draws: int, interval: float, seed: int | None
+) -> None:
+    """Check what can be checked before any table is read."""
+    _one_of("design", design, DESIGNS)
+    _one_of("method", method, METHODS)
+    _whole("draws", draws, least=100, most=MOST_DRAWS)
+    if seed is not None:
+        _whole("seed", seed, least=0, most=2**128)
+    if not (isinstance(interval, int | float) and 0 < interval < 1):
+        raise OptionError(
+            f"`interval` must be a probability between 0 and 1; {interval!r} came.",
+            hint="write 0.95 for a 95% interval.",
+        )
 
 
 def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
@@ -101,7 +110,7 @@ def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
         raise OptionError(f"`{name}` must be one of {list(known)}; {given!r} came.")
 
 
-def _whole(name: str, given: Any, *, least: int, most: int) -> int:
+def _whole(name: str, given: Any, *, least: int, most: int) -> None:
     try:
         whole = int(given)
     except (TypeError, ValueError, OverflowError):
@@ -110,4 +119,3 @@ def _whole(name: str, given: Any, *, least: int, most: int) -> int:
         raise OptionError(
             f"`{name}` must be a whole number from {least:,} to {most:,}; {given!r} came."
         )
-    return whole
