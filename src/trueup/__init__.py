@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trueup.api import correct, correct_counts
     from trueup.checks import check
+    from trueup.comparison import compare
     from trueup.errors import (
         ClassError,
         DataError,
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
         TrueupWarning,
     )
     from trueup.estimate import Estimate
+    from trueup.planning import plan
     from trueup.prior import Dirichlet
+    from trueup.simulation import simulate
 
 __version__ = "0.1.0"
 
@@ -34,8 +37,11 @@ _HOME = {
     "TrueupError": "errors",
     "TrueupWarning": "errors",
     "check": "checks",
+    "compare": "comparison",
     "correct": "api",
     "correct_counts": "api",
+    "plan": "planning",
+    "simulate": "simulation",
 }
 
 __all__ = [
@@ -50,8 +56,11 @@ __all__ = [
     "TrueupWarning",
     "__version__",
     "check",
+    "compare",
     "correct",
     "correct_counts",
+    "plan",
+    "simulate",
 ]
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from importlib import import_module
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from trueup.counts import Counts, make_counts
 from trueup.errors import TrueupWarning
 from trueup.estimate import Estimate
-from trueup.methods import estimate
-from trueup.settings import check_options, make_settings
+from trueup.parts import GroupCounts
+from trueup.settings import POOLINGS, check_options, make_settings, one_of
 
 __all__ = ["correct", "correct_counts"]
 
@@ -24,9 +26,13 @@ def correct(
     predicted: str = "predicted",
     true: str = "true",
     value: str | None = None,
+    by: str | Sequence[str] | None = None,
+    strata: str | Sequence[str] | None = None,
+    pooling: Literal["partial", "none", "complete"] = "partial",
     id: str | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
+    missing: Literal["refuse", "leave_out"] = "refuse",
     design: str = "random",
     method: str = "auto",
     prior: object = "perks",
@@ -34,6 +40,7 @@ def correct(
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
+    keep_draws: bool | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Correct the totals of a table whose classes were predicted, with a small test set.
@@ -42,11 +49,20 @@ def correct(
     ----------
     predictions, test_set : path or dataframe
         The population with a predicted class per unit, and the audited units with both classes.
-        CSV and Parquet files, and any dataframe that Narwhals knows.
+        A path of a CSV, Parquet or Arrow file, of a folder or a glob of them; or a table of pandas,
+        Polars, PyArrow, DuckDB, Ibis, Dask or Spark, which is counted where it is.
     predicted, true : str
         The class columns: `predicted` in both tables, `true` in the test set.
     value : str, optional
         The numeric column to total; by default units are counted.
+    by : str or sequence of str, optional
+        Column or columns: report per group (their combinations). Groups share P; their base rates
+        are pooled as far as the data say that groups are alike.
+    strata : str or sequence of str, optional
+        Column or columns within which the error rates differ: a P for each stratum.
+    pooling : {"partial", "none", "complete"}
+        How far the rates of strata are drawn together: as far as the data say, not at all, or one P
+        for all.
     id : str, optional
         The unit's id in both tables. Then the test set needs neither `predicted` nor `value`:
         they come from the population.
@@ -55,6 +71,9 @@ def correct(
         By default yes, except for ``design="shifted"``.
     classes : sequence, optional
         All classes, in order; by default those seen in the tables, sorted.
+    missing : {"refuse", "leave_out"}
+        What to do with rows without a usable class or value (null, NaN or infinite). Those left out
+        are counted in ``info["warnings"]``.
     design : {"random", "by_prediction", "by_class", "shifted"}
         How the test set was drawn: at random from the population, within predicted classes,
         within true classes, or from another period or population.
@@ -72,20 +91,25 @@ def correct(
         The probability of the equal-tailed interval.
     seed : int, optional
         The same seed gives the same numbers; without one a seed is chosen and reported.
+    keep_draws : bool, optional
+        Whether to keep the draws of every group; by default while they take up to 200 MB.
     progress : callable, optional
-        Called with the fraction done during long work.
+        Called with the fraction done during long work: of reading a file, then of drawing.
 
     Returns
     -------
     Estimate
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
-    from trueup.gather import gather
+    from trueup.gather import gather_groups
     from trueup.sources import open_table
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
+    one_of("pooling", pooling, POOLINGS)
+    # SciPy takes as long to load as DuckDB takes to read 30 million rows: do both at once
+    threading.Thread(target=import_module, args=("trueup.methods",), daemon=True).start()
     population = open_table(predictions, "predictions")
-    counts = gather(
+    found = gather_groups(
         population,
         open_table(test_set, "the test set"),
         predicted=predicted,
@@ -94,10 +118,16 @@ def correct(
         id=id,
         overlap=design != "shifted" if overlap is None else overlap,
         classes=classes,
+        by=_columns(by),
+        strata=_columns(strata),
+        missing=missing,
+        progress=progress,
     )
     return _run(
-        counts,
+        found.whole,
         population.native,
+        found.warnings,
+        (found, pooling, keep_draws) if by or strata else None,
         design=design,
         method=method,
         prior=prior,
@@ -170,6 +200,8 @@ def correct_counts(
     return _run(
         counts,
         _local_frame,
+        [],
+        None,
         design=design,
         method=method,
         prior=prior,
@@ -182,14 +214,35 @@ def correct_counts(
     )
 
 
+def _columns(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One column or several, or none."""
+    return () if not given else (given,) if isinstance(given, str) else tuple(given)
+
+
 def _local_frame(columns: dict[str, list[Any]]) -> Any:
     from trueup.frames import local_frame
 
     return local_frame(columns)
 
 
-def _run(counts: Counts, native: Callable[[dict[str, list[Any]]], Any], **options: Any) -> Estimate:
-    result = estimate(counts, make_settings(counts.K, **options), native)
+def _run(
+    counts: Counts,
+    native: Callable[[dict[str, list[Any]]], Any],
+    notes: Sequence[str],
+    parts: tuple[GroupCounts, str, bool | None] | None,
+    **options: Any,
+) -> Estimate:
+    settings = make_settings(counts.K, **options)
+    if parts is None:
+        from trueup.methods import estimate
+
+        result = estimate(counts, settings, native)
+    else:
+        from trueup.grouped import estimate_parts
+
+        found, pooling, keep = parts
+        result = estimate_parts(found, settings, native, pooling=pooling, keep=keep)
+    result.info["warnings"][:0] = notes
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result

@@ -67,6 +67,7 @@ def check(
     id: str | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
+    missing: str = "refuse",
     design: str = "random",
     prior: object = "perks",
     interval: float = 0.95,
@@ -86,6 +87,7 @@ def check(
         id=id,
         overlap=inside,
         classes=classes,
+        missing=missing,
     )
     largest = population.largest(value, LARGEST) if value else None
     return check_counts(

@@ -65,6 +65,13 @@ table_options = together(
     click.option("--true", default="true", show_default=True, help="Column in the test set."),
     click.option("--value", help="Numeric column to total; without it, units are counted."),
     click.option("--id", help="Unit id in both tables, to match the audited units."),
+    click.option(
+        "--missing",
+        type=click.Choice(["refuse", "leave_out"]),
+        default="refuse",
+        show_default=True,
+        help="What to do with rows without a usable class or value.",
+    ),
 )
 
 estimate_options = together(
@@ -87,11 +94,20 @@ estimate_options = together(
     click.option("--classes", help="All classes in order, separated by commas."),
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
+    click.option("--quiet", is_flag=True, help="Show no progress."),
 )
 
 
 @main.command()
 @table_options
+@click.option("--by", multiple=True, help="Column: report per group. May be given several times.")
+@click.option("--strata", multiple=True, help="Column within which error rates differ. Likewise.")
+@click.option(
+    "--pooling",
+    default="partial",
+    show_default=True,
+    help="How far the rates of strata are drawn together: partial, none or complete.",
+)
 @estimate_options
 def correct(
     predictions: str,
@@ -99,6 +115,7 @@ def correct(
     classes: str | None,
     output: str | None,
     as_json: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
@@ -107,7 +124,7 @@ def correct(
 
     write = writer(output)
     labels = None if classes is None else _labels(classes, predictions, options["predicted"])
-    with progress_bar() as bar, quiet_warnings():
+    with progress_bar(quiet) as bar, quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
     show(est, as_json, write)
 
@@ -148,6 +165,7 @@ def numbers(
     classes: str | None,
     output: str | None,
     as_json: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Correct counts or totals that you already have as numbers."""
@@ -159,7 +177,7 @@ def numbers(
     n, labels = parse_matrix("--test", test)
     if classes is not None:
         labels = [label.strip() for label in classes.split(",")]
-    with progress_bar() as bar, quiet_warnings():
+    with progress_bar(quiet) as bar, quiet_warnings():
         est = trueup.correct_counts(
             n,
             parse_list("--predicted-counts", predicted_counts),
@@ -232,16 +250,19 @@ def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> Non
 class progress_bar:  # noqa: N801  (a context manager, used as a function)
     """A bar on standard error that shows only when the work takes longer than half a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
         import time
 
         self._clock, self._start = time.monotonic, time.monotonic()
-        self._shown = False
+        self._shown, self._quiet, self._last = False, quiet, 0.0
 
     def __enter__(self) -> Callable[[float], None] | None:
-        return self._update if sys.stderr.isatty() else None
+        return self._update if sys.stderr.isatty() and not self._quiet else None
 
     def _update(self, fraction: float) -> None:
+        if fraction < self._last:  # the next piece of work: the table is read, draws begin
+            self._start = self._clock()
+        self._last = fraction
         elapsed = self._clock() - self._start
         if elapsed < 0.5:
             return

@@ -85,19 +85,30 @@ class DuckTable:
         return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
 
     def rows(
-        self, columns: Sequence[str], *, id: str | None = None, among: Sequence[Hashable] = ()
+        self,
+        columns: Sequence[str],
+        *,
+        value: str | None = None,
+        id: str | None = None,
+        among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns of every unit, or of the units whose `id` is `among` those given."""
-        sql = f"SELECT {', '.join(_name(column) for column in columns)} FROM "
-        sql += self._source(columns, None)
+        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
+        chosen = [*map(_name, columns), *([f"{_name(value)}::DOUBLE"] if value else [])]
+        source = self._source([column for column in columns if column != id], value)
+        sql = f"SELECT {', '.join(chosen)} FROM {source}"
         if id is not None:
             sql += f" WHERE {_name(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
         return self._labels(self._query(sql), columns)
 
+    def native(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a dataframe of the user's own kind from columns."""
+        raise NotImplementedError
+
     def largest(self, value: str, count: int) -> list[float]:
         """Give the `count` largest values."""
-        sql = f"SELECT {_name(value)}::DOUBLE AS y FROM {self._source([], value)} WHERE (y - y) = 0"
-        return [row[0] for row in self._query(f"{sql} ORDER BY y DESC LIMIT {count}")]
+        values = f"SELECT {_name(value)}::DOUBLE AS y FROM {self._source([], value)}"
+        sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
+        return [row[0] for row in self._query(sql)]
 
 
 class RelationTable(DuckTable):
@@ -117,7 +128,9 @@ class RelationTable(DuckTable):
         try:
             return self.plan(sql).fetchall()  # type: ignore[no-any-return]
         except duckdb.Error as error:
-            raise DataError(f"{self.name} must be readable; DuckDB says: {first_line(error)}") from None
+            raise DataError(
+                f"{self.name} must be readable; DuckDB says: {first_line(error)}"
+            ) from None
 
     def _types(self) -> dict[str, str]:
         relation = self._relation

@@ -30,7 +30,8 @@ class FileTable(DuckTable):
     def __init__(self, path: str) -> None:
         self.name = os.path.basename(path.rstrip("/\\")) or path
         self._path = path
-        self._many = os.path.isdir(path) or not os.path.isfile(path) and any(map(path.count, "*?["))
+        pattern = any(sign in path for sign in "*?[") and not os.path.isfile(path)
+        self._many = pattern or os.path.isdir(path)
         self._format, self._patterns = _find(path, self.name)
         self._checked: set[str] = set()
 
@@ -40,6 +41,8 @@ class FileTable(DuckTable):
 
         connection = duckdb.connect()
         connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
+        if self._format == "arrow":
+            connection.register("trueup_arrow", _arrow_dataset(self._path, self._patterns))
         return connection
 
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
@@ -62,8 +65,12 @@ class FileTable(DuckTable):
                 f"The path {self._path!r} must {what}.",
                 hint="check the spelling and the folder you are in.",
             )
+        if "COLUMN_TYPES" in message and self._many:
+            return self._mismatch(self._lacking())
         if "schema mismatch" in message.lower():
-            return self._mismatch(message.replace("\n", " ").split("Candidate")[0].split("Poten")[0])
+            return self._mismatch(
+                message.replace("\n", " ").split("Candidate")[0].split("Poten")[0]
+            )
         return FileError(
             f"{self.name} must be a readable table; DuckDB says: {first_line(error)}",
             hint="is the file whole? Open it and check its header and the lines named."
@@ -73,15 +80,24 @@ class FileTable(DuckTable):
 
     def _mismatch(self, words: str) -> FileError:
         return FileError(
-            f"The files of {self._path!r} must have the same columns of the same type; {words.strip()}",
+            f"The files of {self._path!r} must have the same columns of the same type; "
+            f"{words.strip()}",
             hint="name only files of one layout, or write them again with one.",
         )
 
+    def _lacking(self) -> str:
+        """Say which CSV file lacks a column that the first one has."""
+        for pattern in self._patterns:
+            for (file,) in self._query(f"SELECT file FROM glob({_quote(pattern)}) ORDER BY file"):
+                names = {row[0] for row in self._query(f"DESCRIBE FROM read_csv({_quote(file)})")}
+                for column in self._described:
+                    if column not in names:
+                        return f"{os.path.basename(file)} has no column {column!r}."
+        return "they have not."
+
     @cached_property
     def _described(self) -> dict[str, str]:
-        if self._format == "arrow":
-            self._connection.register("trueup_arrow", _arrow_dataset(self._path, self._patterns))
-        elif os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
+        if os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
             raise FileError(f"{self.name} must hold a table; the file is empty.")
         rows = self._query(f"DESCRIBE FROM {self._reader()}")
         return {name: kind for name, kind, *_ in rows}
@@ -97,7 +113,10 @@ class FileTable(DuckTable):
             # without can_have_nan, DuckDB 2.0 trusts statistics that pyarrow writes without NaN
             return f"read_parquet({paths}, can_have_nan=true)"
         listed = ", ".join(f"{_quote(name)}: '{kind}'" for name, kind in (types or {}).items())
-        return f"read_csv({paths}, header=true{f', types={{{listed}}}' if listed else ''})"
+        options = f", types={{{listed}}}" if listed else ""
+        # of many files the first decides: the others may have the same columns in another order
+        options += ", files_to_sniff=1" if self._many else ""
+        return f"read_csv({paths}, header=true{options})"
 
     def _source(self, columns: Sequence[str], value: str | None) -> str:
         """Give the reader, with types that no later line can change.
@@ -129,9 +148,9 @@ class FileTable(DuckTable):
             mended.append(tuple(cells))
         return mended
 
-    def _whole(self, column: str, text: str | None) -> int | None:
+    def _whole(self, column: str, text: str | int | None) -> int | None:
         try:
-            return int(text) if text else None
+            return None if text is None or text == "" else int(text)
         except ValueError:
             raise DataError(
                 f"Column {column!r} of {self.name} must hold labels of one kind; it begins with "
@@ -203,8 +222,8 @@ def _find(path: str, name: str) -> tuple[str, list[str]]:
 def _arrow_dataset(path: str, patterns: list[str]) -> Any:
     """Give Arrow files as a dataset that streams; DuckDB has no reader of its own for them."""
     try:
-        import pyarrow as pa
-        import pyarrow.dataset as ds
+        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow.dataset as ds  # type: ignore[import-untyped]
     except ImportError:
         raise FileError(
             "Arrow files need PyArrow, which is not installed.",
@@ -213,9 +232,7 @@ def _arrow_dataset(path: str, patterns: list[str]) -> Any:
     files = sorted(
         file
         for pattern in patterns
-        for file in (
-            [pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True)
-        )
+        for file in ([pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True))
     )
     if not files:
         raise FileError(

@@ -1,15 +1,27 @@
-"""Tables in dataframes: counted by the user's own library, through Narwhals."""
+"""Tables in dataframes: counted by the user's own library or cluster, through Narwhals.
+
+A table that is in memory is counted in one pass of its library; one that is not (Polars' lazy
+frames, Dask, Ibis, Spark) in one query of its engine. Σy is added in two parts that together are y:
+`high`, rounded so coarsely that its sums are exact, and `low`, what the rounding left. See
+docs/tables.md for what is left of rounding errors after that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Collection, Hashable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from trueup.errors import DataError, TrueupError
-from trueup.tables import Kind, Tally, check_value_kind, make_tally
+from trueup.tables import Kind, Missing, Progress, Tally, check_value_kind, make_tally
 
 __all__ = ["FrameTable", "local_frame"]
+
+# For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
+LAZY_SIGMA = 1.5 * 2.0**42
+# A 64-bit whole number is two that a double holds exactly: 2**20 times one, and the rest.
+SPLIT = 2**20
 
 
 class FrameTable:
@@ -27,96 +39,251 @@ class FrameTable:
                 hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
             ) from None
         self._lazy = isinstance(self._frame, nw.LazyFrame)
-        self._backend = nw.get_native_namespace(self._frame)
+        self._schema = self._frame.collect_schema()
 
     def kinds(self) -> dict[str, Kind]:
         """Give the columns and what kind of values each holds."""
-        return {name: _kind(dtype) for name, dtype in self._frame.collect_schema().items()}
+        return {name: _kind(dtype) for name, dtype in self._schema.items()}
 
-    def _collect(self, frame: Any) -> list[tuple[Any, ...]]:
-        if self._lazy:
-            frame = frame.collect()
-        return [tuple(row) for row in frame.iter_rows()]
+    def tally(
+        self,
+        keys: Sequence[str],
+        value: str | None,
+        *,
+        nullable: Collection[str] = (),
+        missing: Missing = "refuse",
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Count units and total `value` per combination of `keys`."""
+        names = [f"trueup_key_{i}" for i in range(len(keys))]
+        if value is None:
+            import narwhals.stable.v2 as nw
 
-    def tally(self, keys: Sequence[str], value: str | None) -> Tally:
-        """Count units and total `value` per combination of `keys`; refuse missing values."""
+            counted = self._keys(keys).group_by(names, drop_null_keys=False)
+            rows = [(*row, 0, 0, 0, 0) for row in _collect(counted.agg(nw.len().alias("units")))]
+        else:
+            check_value_kind(self, value, self.kinds()[value])
+            rows = self._in_memory(keys, value) or self._by_query(keys, value)
+        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+
+    def _keys(self, keys: Sequence[str], *more: Any) -> Any:
+
+        labels = [self._label(key).alias(f"trueup_key_{i}") for i, key in enumerate(keys)]
+        return self._frame.select(*labels, *more)
+
+    def _label(self, column: str) -> Any:
         import narwhals.stable.v2 as nw
 
-        if value is not None:
-            check_value_kind(self, value, self.kinds()[value])
-        # Columns first, then plain aggregates of them: expressions inside agg() fail on PyArrow.
-        names = [f"trueup_key_{position}" for position in range(len(keys))]
-        schema = self._frame.collect_schema()
-        frame = self._frame.select(
-            *(
-                _label(nw.col(key), schema[key]).alias(name)
-                for key, name in zip(keys, names, strict=True)
-            ),
-            trueup_y=nw.lit(0.0) if value is None else nw.col(value).cast(nw.Float64),
+        dictionary = isinstance(self._schema[column], nw.Categorical | nw.Enum)
+        if dictionary and self._frame.implementation.is_pyarrow():  # it cannot group by those
+            return nw.col(column).cast(nw.String)
+        return nw.col(column)
+
+    def _whole(self, value: str) -> bool:
+        import narwhals.stable.v2 as nw
+
+        return bool(self._schema[value] == nw.Int64)
+
+    def _columns(self, keys: Sequence[str], value: str) -> Any:
+        """Give the keys and y as a double; of a long whole number `high` and `low` as well."""
+        import narwhals.stable.v2 as nw
+
+        column, high, low = nw.col(value), nw.col("high"), nw.col("low")
+        if not self._whole(value):
+            if isinstance(self._schema[value], nw.Boolean):
+                column = column.cast(nw.Int32)  # PostgreSQL has no other way to a double
+            implementation = self._frame.implementation
+            arrow = implementation.is_pyarrow() or implementation.is_pandas_like()
+            if self._schema[value] == nw.UInt64 and arrow:
+                column = column.cast(nw.String)  # PyArrow makes no double of a number above 2**53
+            return self._keys(keys, column.cast(nw.Float64).alias("y"))
+        frame = self._keys(keys, column.alias("x"), (column // SPLIT).alias("high"))
+        frame = frame.with_columns(low=(nw.col("x") - high * SPLIT).cast(nw.Float64))
+        frame = frame.with_columns(high=high.cast(nw.Float64) * float(SPLIT))
+        return frame.with_columns(y=high + low)
+
+    def plan(self, keys: Sequence[str], value: str, *, careful: bool = False) -> Any:
+        """Give the group-by as one query that has not run yet.
+
+        Unusable values show in its sums; the `careful` one counts them apart and leaves them out.
+        Columns come first, then plain aggregates of them: expressions inside ``agg`` fail on
+        PyArrow and Dask.
+        """
+        import narwhals.stable.v2 as nw
+
+        frame, whole = self._columns(keys, value), self._whole(value)
+        y, usable = nw.col("y"), nw.col("usable")
+        if careful:
+            # y - y is 0 for finite values only, in every engine; SQLite has no other word for it
+            frame = frame.with_columns(usable=((y - y) == 0.0).fill_null(False))
+            parts = ("y", "high", "low") if whole else ("y",)
+            frame = frame.with_columns(
+                # PostgreSQL makes 32-bit numbers of true and false, and no others
+                usable.cast(nw.Int32).cast(nw.Int64),
+                *(nw.when(usable).then(nw.col(x)).otherwise(0.0).alias(x) for x in parts),
+            )
+        frame = _squared(frame, None if whole else LAZY_SIGMA)
+        names = [f"trueup_key_{i}" for i in range(len(keys))]
+        return frame.group_by(names, drop_null_keys=False).agg(
+            nw.len().alias("units"),
+            usable.sum() if careful else y.count().alias("usable"),
+            *(nw.col(name).sum() for name in ("high", "low", "y2")),
+            y.min().alias("least"),
         )
-        usable = nw.col("trueup_y").is_finite() & ~nw.col("trueup_y").is_null()
-        frame = frame.with_columns(trueup_usable=usable.fill_null(False))
-        y = nw.when(nw.col("trueup_usable")).then(nw.col("trueup_y")).otherwise(0.0)
-        frame = frame.with_columns(trueup_y=y, trueup_one=nw.lit(1))
-        frame = frame.with_columns(
-            trueup_y2=nw.col("trueup_y") * nw.col("trueup_y"),
-            trueup_bad=1 - nw.col("trueup_usable").cast(nw.Int64),
+
+    def _by_query(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]]:
+        """Send the query, and a careful one only when the first met an unusable value."""
+        k = len(keys)
+        found = _collect(self.plan(keys, value))
+        doubtful = any(
+            row[k] != row[k + 1] or not math.isfinite(row[k + 4] or 0.0) for row in found
         )
+        if doubtful:
+            found = _collect(self.plan(keys, value, careful=True))
+        rows = []
+        for row in found:
+            units, usable, high, low, squares, least = row[k:]
+            y = math.fsum((float(high or 0), float(low or 0)))
+            rows.append((*row[:k], units, int(units) - int(usable or 0), y, squares, least))
+        return rows
+
+    def _in_memory(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]] | None:
+        """Count a table in memory by the shortest way, or give None if it is not for that.
+
+        One look at the values first: are all of them usable, is one negative, and how large can a
+        sum become?
+        """
+        import narwhals.stable.v2 as nw
+
+        if self._lazy:
+            return None
+        frame = self._columns(keys, value)
+        y = frame["y"]
+        bound = float(y.abs().sum()) if len(y) else 0.0
+        if not math.isfinite(bound) or y.null_count():
+            return None
+        least = -1 if (y < 0.0).any() else 0
+        implementation = frame.implementation
+        parts: tuple[str, ...] = ("high", "low")
+        if self._whole(value):
+            frame = _squared(frame, None)
+        elif implementation.is_pandas_like():  # it adds with Kahan's method
+            frame, parts = _squared(frame, None), ("y",)
+        else:
+            if implementation.is_polars():
+                frame = frame.lazy()  # its eager group-by is three times as slow
+            frame = _squared(frame, 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290))))
+        names = [f"trueup_key_{i}" for i in range(len(keys))]
         grouped = frame.group_by(names, drop_null_keys=False).agg(
-            nw.col("trueup_one").sum().alias("units"),
-            nw.col("trueup_bad").sum().alias("bad"),
-            nw.col("trueup_y").sum().alias("sums"),
-            nw.col("trueup_y2").sum().alias("squares"),
-            nw.col("trueup_y").min().alias("least"),
+            nw.len().alias("units"), *(nw.col(name).sum() for name in (*parts, "y2"))
         )
-        return make_tally(self, keys, value, self._collect(grouped))
+        return [
+            (*row[: len(keys) + 1], 0, math.fsum(row[len(keys) + 1 : -1]), row[-1], least)
+            for row in _collect(grouped)
+        ]
 
     def rows(
-        self, columns: Sequence[str], *, id: str | None = None, among: Sequence[Hashable] = ()
+        self,
+        columns: Sequence[str],
+        *,
+        value: str | None = None,
+        id: str | None = None,
+        among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns of every unit, or of the units whose `id` is `among` those given."""
+        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
         import narwhals.stable.v2 as nw
 
         frame = self._frame
         if id is not None:
             frame = frame.filter(nw.col(id).is_in(list(among)))
-        schema = self._frame.collect_schema()
-        return self._collect(frame.select(*(_label(nw.col(c), schema[c]) for c in columns)))
+        chosen = [self._label(column).alias(f"key_{i}") for i, column in enumerate(columns)]
+        if value is not None:
+            chosen.append(nw.col(value).alias("y"))
+        return _collect(frame.select(*chosen))
 
     def largest(self, value: str, count: int) -> list[float]:
         """Give the `count` largest values."""
         import narwhals.stable.v2 as nw
 
-        frame = self._frame.select(nw.col(value).cast(nw.Float64))
-        return [row[0] for row in self._collect(frame.top_k(count, by=value))]
+        y = nw.col("y")
+        frame = self._columns([], value).select("y")
+        frame = frame.filter(((y - y) == 0.0).fill_null(False))
+        return [float(row[0]) for row in _collect(frame.top_k(count, by="y"))]
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a dataframe of the user's own kind from columns."""
-        import narwhals.stable.v2 as nw
+        """Make a dataframe of the user's own kind; of a cluster or a database, a local one."""
+        implementation = self._frame.implementation
+        for library in ("pandas", "polars", "pyarrow"):
+            if getattr(implementation, f"is_{library}")():
+                return _make_frame(columns, library)
+        if implementation.is_dask():
+            return _make_frame(columns, "pandas")
+        if implementation.is_ibis():
+            import ibis  # type: ignore[import-untyped]
 
-        try:
-            return nw.from_dict(columns, backend=self._backend).to_native()
-        except (TypeError, ValueError):  # a cluster or a database: a local frame instead
-            return local_frame(columns)
+            return ibis.memtable(_make_frame(columns, "pyarrow"))
+        return local_frame(columns)
 
 
 def local_frame(columns: dict[str, list[Any]]) -> Any:
     """Make a dataframe with whichever library is installed: pandas, Polars or PyArrow."""
-    import narwhals.stable.v2 as nw
-
     for library in ("pandas", "polars", "pyarrow"):
         if find_spec(library):
-            return nw.from_dict(columns, backend=library).to_native()
+            return _make_frame(columns, library)
     raise TrueupError(
         "A table needs a dataframe library, and neither pandas, Polars nor PyArrow is installed.",
         hint="install one of them, or use est.rows(), a list of dicts.",
     )
 
 
-def _label(column: Any, dtype: Any) -> Any:
+def _make_frame(columns: dict[str, list[Any]], library: Any) -> Any:
+    """Make a dataframe whose columns keep their type when some or all of their cells are None."""
     import narwhals.stable.v2 as nw
 
-    return column.cast(nw.String) if isinstance(dtype, nw.Categorical | nw.Enum) else column
+    if library == "pandas":
+        import pandas as pd  # type: ignore[import-untyped]
+
+        return pd.DataFrame(
+            {name: pd.Series(cells, dtype=_pandas_dtype(cells)) for name, cells in columns.items()}
+        )
+    empty = [name for name, cells in columns.items() if set(cells) <= {None}]
+    frame = nw.from_dict(columns, backend=library)
+    return frame.with_columns(nw.col(name).cast(nw.Float64) for name in empty).to_native()
+
+
+def _pandas_dtype(cells: list[Any]) -> str | None:
+    """Keep pandas from making decimals of whole numbers, or objects of true and false."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {float}:
+        return "float64"
+    if None in cells:
+        return "Int64" if kinds == {int} else "boolean" if kinds == {bool} else None
+    return None
+
+
+def _squared(frame: Any, sigma: float | None) -> Any:
+    """Add y², and with a `sigma` the two parts of y: `high`, whose sums are exact, and `low`.
+
+    (y + σ) − σ is y rounded to multiples of σ·2⁻⁵²: sums of those below σ need no rounding.
+    """
+    import narwhals.stable.v2 as nw
+
+    y = nw.col("y")
+    if sigma is None:
+        return frame.with_columns(y2=y * y)
+    frame = frame.with_columns(y2=y * y, high=(y + sigma) - sigma)
+    return frame.with_columns(low=y - nw.col("high"))
+
+
+def _collect(frame: Any) -> list[tuple[Any, ...]]:
+    """Run the query where the table is, and give its few rows as they come."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(frame, nw.LazyFrame):
+        if frame.implementation.is_spark_like() and hasattr(frame.to_native(), "collect"):
+            return [tuple(row) for row in frame.to_native().collect()]
+        frame = frame.collect()
+    return list(zip(*(frame[name].to_list() for name in frame.columns), strict=True))
 
 
 def _kind(dtype: Any) -> Kind:
@@ -128,4 +295,6 @@ def _kind(dtype: Any) -> Kind:
         return "number"
     if isinstance(dtype, nw.Boolean):
         return "boolean"
+    if isinstance(dtype, nw.Date | nw.Datetime):
+        return "date"
     return "text" if isinstance(dtype, nw.String | nw.Categorical | nw.Enum) else "other"

@@ -1,4 +1,4 @@
-"""From the two tables to the small bag of counts."""
+"""From the two tables to the small bag of counts, whole and per group and stratum."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trueup.counts import Counts, make_counts
-from trueup.errors import ClassError, DataError
-from trueup.tables import Table, class_kind, is_missing, require_columns
+from trueup.counts import Counts
+from trueup.errors import ClassError, DataError, OptionError
+from trueup.matched import check_id_kinds, matched_tally
+from trueup.parts import Figures, GroupCounts, assemble
+from trueup.tables import (
+    Kind,
+    Missing,
+    Progress,
+    Table,
+    Tally,
+    class_kind,
+    group_kind,
+    require_columns,
+)
 
-__all__ = ["gather"]
+__all__ = ["gather", "gather_groups"]
 
 MOST_NAMED = 5  # how many offenders a message lists
 
 
-def gather(
+def gather(population: Table, test_set: Table, **options: Any) -> Counts:
+    """Count both tables and check that they fit together; see `gather_groups`."""
+    return gather_groups(population, test_set, **options).whole
+
+
+def gather_groups(
     population: Table,
     test_set: Table,
     *,
@@ -27,12 +42,117 @@ def gather(
     id: str | None,
     overlap: bool,
     classes: Sequence[Hashable] | None,
-) -> Counts:
-    """Count both tables and check that they fit together."""
-    match = id is not None and overlap
-    wanted = [predicted, *([value] if value else []), *([id] if match and id else [])]
-    population_kinds = require_columns(population, wanted)
-    test_kinds = require_columns(test_set, [true, id] if match and id else [true, *wanted])
+    by: Sequence[str] = (),
+    strata: Sequence[str] = (),
+    missing: Missing = "refuse",
+    progress: Progress | None = None,
+) -> GroupCounts:
+    """Count both tables per stratum, group and class, and check that they fit together.
+
+    The population is counted in one group-by of (*strata, *by, predicted). Rows without a usable
+    class, stratum or value are refused, or left out and reported; rows without a group are a group
+    of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
+    group and stratum come from the population.
+
+    Raises
+    ------
+    DataError
+        When a table, or the two together, cannot be what the user says.
+    """
+    if missing not in ("refuse", "leave_out"):
+        raise OptionError(f'`missing` must be "refuse" or "leave_out"; {missing!r} came.')
+    match = id if overlap else None
+    parts = [*strata, *by]
+    kinds, test_kinds = _check_kinds(population, test_set, predicted, true, value, match, parts)
+    placed = [c for c in parts if match is not None or c in test_kinds]
+    _check_strata(population, test_set, strata, placed, kinds, test_kinds)
+    place_groups = set(by) <= set(placed)
+    test_parts = parts if place_groups else list(strata)
+
+    options: dict[str, Any] = {"missing": missing, "nullable": by}
+    whole = population.tally([*parts, predicted], value, progress=progress, **options)
+    if match is not None:
+        audited = matched_tally(
+            population,
+            test_set,
+            parts=test_parts,
+            true=true,
+            predicted=predicted,
+            value=value,
+            id=match,
+            **options,
+        )
+    else:
+        audited = test_set.tally([*test_parts, true, predicted], value, **options)
+    labels = _classes(
+        classes,
+        {key[-1] for key in whole.keys},
+        {label for key in audited.keys for label in key[-2:]},
+        population,
+        test_set,
+    )
+    notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
+    if by and not place_groups:
+        absent = [column for column in by if column not in placed]
+        notes.append(
+            f"{test_set.name} has no column {absent}: its units inform every group, but are not "
+            "known exactly in any. Give `id`, or add the columns."
+        )
+    found = assemble(
+        _figures(whole, labels, axes=1),
+        _figures(audited, labels, axes=2),
+        labels,
+        strata=tuple(strata),
+        by=tuple(by),
+        placed=place_groups,
+        totals=value is not None,
+        signed=whole.signed,
+        warnings=notes,
+    )
+    _check_placed(found, population, test_set, overlap=overlap)
+    return found
+
+
+def _figures(tally: Tally, classes: Sequence[Hashable], *, axes: int) -> Figures:
+    position = {label: g for g, label in enumerate(classes)}
+    at = np.array([[position[label] for label in key[-axes:]] for key in tally.keys], np.int64)
+    parts = [key[:-axes] for key in tally.keys]
+    return Figures(parts, tuple(at.T), tally.units, tally.sums, tally.squares)
+
+
+def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, overlap: bool) -> None:
+    without = int(found.groups.v_hat_b[[None in label for label in found.groups.labels]].sum())
+    if without:
+        found.warnings.append(
+            f"{without:,} rows of {population.name} have no label in one of "
+            f"{list(found.groups.columns)}: they are a group of their own, labelled None."
+        )
+    if not found.unplaced:
+        return
+    units, first = sum(found.unplaced.values()), next(iter(found.unplaced))
+    words = (
+        f"{units:,} units of {test_set.name} are in groups or strata that {population.name} does "
+        f"not hold; the first is {first}."
+    )
+    if overlap:
+        raise DataError(
+            words, hint="with overlap=False (--no-overlap) the test set may come from elsewhere."
+        )
+    found.warnings.append(words + " They inform the whole, but no group.")
+
+
+def _check_kinds(
+    population: Table,
+    test_set: Table,
+    predicted: str,
+    true: str,
+    value: str | None,
+    match: str | None,
+    parts: Sequence[str],
+) -> tuple[dict[str, Kind], dict[str, Kind]]:
+    wanted = [predicted, *([value] if value else []), *([match] if match else [])]
+    population_kinds = require_columns(population, [*wanted, *parts])
+    test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
     kinds = {
         (population.name, predicted): class_kind(
             population, predicted, population_kinds[predicted]
@@ -49,40 +169,41 @@ def gather(
             f"The class columns must hold the same kind of label; {listed}.",
             hint="write the classes in the same way in both tables.",
         )
+    if match:
+        check_id_kinds(population, test_set, match)
+    for column in parts:
+        group_kind(population, column, population_kinds[column])
+    return population_kinds, test_kinds
 
-    whole = population.tally([predicted], value)
-    if match and id:
-        cells = _matched_cells(population, test_set, predicted, true, value, id, test_kinds)
-    else:
-        tally = test_set.tally([true, predicted], value)
-        figures = np.stack([tally.units, tally.sums, tally.squares], axis=1)
-        cells = dict(zip(tally.keys, figures, strict=True))
-    labels = _classes(classes, [key[0] for key in whole.keys], list(cells), population, test_set)
 
-    position = {label: g for g, label in enumerate(labels)}
-    K = len(labels)
-    by_predicted = np.zeros((3, K))
-    for row, (h,) in enumerate(whole.keys):
-        by_predicted[:, position[h]] = whole.units[row], whole.sums[row], whole.squares[row]
-    by_cell = np.zeros((3, K, K))
-    for (g, h), cell in cells.items():
-        by_cell[:, position[g], position[h]] = cell
-    if value is None:
-        return make_counts(by_cell[0], by_predicted[0], classes=labels)
-    signed = whole.least < 0
-    return make_counts(by_cell[0], *by_predicted, *by_cell[1:], classes=labels, signed=signed)
+def _check_strata(
+    population: Table,
+    test_set: Table,
+    strata: Sequence[str],
+    placed: Sequence[str],
+    kinds: dict[str, Kind],
+    test_kinds: dict[str, Kind],
+) -> None:
+    require_columns(test_set, [column for column in strata if column not in placed])
+    for column in placed:
+        if column in test_kinds and test_kinds[column] != kinds[column]:
+            raise DataError(
+                f"Column {column!r} must hold the same kind of label in both tables; in "
+                f"{population.name} it holds {kinds[column]}, in {test_set.name} "
+                f"{test_kinds[column]}.",
+                hint="write the labels in the same way in both tables.",
+            )
 
 
 def _classes(
     given: Sequence[Hashable] | None,
-    in_population: list[Hashable],
-    cells: list[tuple[Hashable, ...]],
+    in_population: set[Hashable],
+    in_test: set[Hashable],
     population: Table,
     test_set: Table,
 ) -> list[Hashable]:
-    in_test = {label for cell in cells for label in cell}
     if given is not None:
-        for name, seen in ((population.name, set(in_population)), (test_set.name, in_test)):
+        for name, seen in ((population.name, in_population), (test_set.name, in_test)):
             unknown = sorted(seen - set(given), key=str)
             if unknown:
                 raise ClassError(
@@ -91,8 +212,8 @@ def _classes(
                 )
         return list(given)
     for name, seen, other, known in (
-        (population.name, set(in_population), test_set.name, in_test),
-        (test_set.name, in_test, population.name, set(in_population)),
+        (population.name, in_population, test_set.name, in_test),
+        (test_set.name, in_test, population.name, in_population),
     ):
         unknown = sorted(seen - known, key=str)
         if unknown:
@@ -104,61 +225,11 @@ def _classes(
     return sorted(in_test)  # type: ignore[type-var]  # labels are of one kind
 
 
-def _matched_cells(
-    population: Table,
-    test_set: Table,
-    predicted: str,
-    true: str,
-    value: str | None,
-    id: str,
-    test_kinds: dict[str, Any],
-) -> dict[tuple[Hashable, ...], NDArray[np.float64]]:
-    """Take the audited units' prediction and value from the population, by id."""
-    has_prediction = predicted in test_kinds
-    audited = test_set.rows([id, true, *([predicted] if has_prediction else [])])
-    for column, values in zip((id, true), zip(*audited, strict=True), strict=False):
-        missing = sum(is_missing(x) for x in values)
-        if missing:
-            raise DataError(
-                f"Column {column!r} of {test_set.name} must have a usable value for every unit; "
-                f"{missing:,} rows have none (null).",
-                hint="repair or remove those rows, and say so with the published figure.",
-            )
-    ids = [row[0] for row in audited]
-    _refuse_duplicates(ids, id, test_set)
-    found = population.rows([id, predicted, *([value] if value else [])], id=id, among=ids)
-    _refuse_duplicates([row[0] for row in found], id, population)
-    by_id = {row[0]: row[1:] for row in found}
-    absent = [i for i in ids if i not in by_id]
-    if absent:
-        raise DataError(
-            f"{len(absent):,} audited units are not in {population.name}; the first is "
-            f"{id} = {absent[0]!r}.",
-            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
-        )
-    cells: dict[tuple[Hashable, ...], NDArray[np.float64]] = {}
-    differ = []
-    for i, g, *prediction in audited:
-        h, y = by_id[i][0], float(by_id[i][1]) if value else 1.0
-        if prediction and prediction[0] != h:
-            differ.append(i)
-        cells.setdefault((g, h), np.zeros(3))
-        cells[g, h] += (1, y, y * y)
-    if differ:
-        raise DataError(
-            f"{len(differ):,} audited units have another predicted class in {test_set.name} than "
-            f"in {population.name}; the first is {id} = {differ[0]!r}.",
-            hint="use predictions of the same model for both tables.",
-        )
-    return cells
-
-
-def _refuse_duplicates(ids: Sequence[Hashable], id: str, table: Table) -> None:
-    seen: set[Hashable] = set()
-    for i in ids:
-        if i in seen:
-            raise DataError(
-                f"Column {id!r} of {table.name} must name each unit once; {i!r} comes twice.",
-                hint="remove the duplicate rows.",
-            )
-        seen.add(i)
+def _left_out(table: Table, tally: Tally) -> list[str]:
+    if not tally.rows_left_out:
+        return []
+    reasons = ", ".join(f"{column!r} of {count:,}" for column, count in tally.left_out.items())
+    return [
+        f"{tally.rows_left_out:,} rows of {table.name} were left out: no usable value"
+        + (f" in {reasons}." if reasons else " for them in the population.")
+    ]

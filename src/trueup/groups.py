@@ -163,10 +163,10 @@ def draw_groups(
         w_hat = None if rest.w_hat is None else rest.w_hat[part]
         if rest.u_hat is None:
             u = M.sum(axis=1).astype(float)
-        elif data.signed:
+        elif tilt is None:  # signed
             u = split_signed(M, means, rest.u_hat[part], w_hat, rng)
         else:
-            u = split_totals(M, rest.u_hat[part], w_hat, rng)
+            u = split_totals(M, tilt, rest.u_hat[part], w_hat, rng)
         u += rest.exact[part].T[:, :, None]
         yield GroupChunk(start, start + u.shape[1], u.transpose(2, 1, 0))
 
@@ -246,7 +246,8 @@ def correct_groups(
             draws[:, part] = chunk.draws
         if progress is not None:
             progress(chunk.stop / B)
-    return GroupAnswer(*summary, whole, draws, prior)
+    median, mean, sd, lower, upper = summary
+    return GroupAnswer(median, mean, sd, lower, upper, whole, draws, prior)
 
 
 def mean_values(u: Floats, beta: Floats, N: int, squares: float | None = None) -> Floats:

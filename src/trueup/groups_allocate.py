@@ -16,7 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["allocate_groups", "base_rates"]
+from trueup.contingency import solve_Q
+
+__all__ = ["allocate_groups", "base_rates", "log_ratios"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -85,9 +87,9 @@ def _draw_columns(
         weight = [beta[g] * rows[g, h] for g in range(K)]
         if tilt is not None:
             power, means = tilt
-            log_r = np.log(np.maximum(means / means.max(axis=1, keepdims=True), TINY**0.25))
+            log_r = log_ratios(means)
             for g in range(K):
-                weight[g] *= np.exp(power[:, h, None] * log_r[:, g])
+                weight[g] *= np.exp(power[:, h, None] * log_r[g])
         later = weight[K - 1]
         tails = [later]
         for g in range(K - 2, -1, -1):
@@ -98,6 +100,12 @@ def _draw_columns(
             n = n - M[g, h]
         M[K - 1, h] = n
     return M
+
+
+def log_ratios(means: Floats) -> Floats:
+    """log(r_g / max r) (K, R), of mean values (R, K); a class without value counts as 1e-25."""
+    top = np.maximum(means.max(axis=1), np.finfo(float).tiny)
+    return np.asarray(np.log(np.maximum(means.T / top, TINY**0.25)))
 
 
 def _start(
@@ -154,7 +162,7 @@ def _fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> tuple[Floats, Flo
         newton = beta + np.linalg.solve(slope, (mapped - beta)[:, :, None])[:, :, 0]
         beta = _rates(np.maximum(newton, 0.2 * mapped))
     _, slope = _map(beta, P, shape, v_hat, total)
-    return beta, np.linalg.inv(slope)
+    return beta, np.asarray(np.linalg.inv(slope))
 
 
 def _map(
@@ -181,8 +189,6 @@ def base_rates(P: Floats, v_hat: Integers, *, steps: int = 200) -> Floats:
     For P in Θ_K(v̂) they are Qv̂/N; for others the nearest in likelihood, never negative. The
     expectation map, started from Qv̂ where that is permissible.
     """
-    from trueup.contingency import solve_Q
-
     N = v_hat.sum()
     beta = solve_Q(P, v_hat / N)
     inside = np.isfinite(beta).all(axis=1) & (beta > 0).all(axis=1)

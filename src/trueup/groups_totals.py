@@ -1,22 +1,25 @@
 """Given how a group's units fall: how its value falls, cell by cell, never outside what can be.
 
-A cell, the v̂_bh units of group b predicted h, has a known total û_bh. A unit of value in it belongs
-to class g with probability c_gh r_g / Σ_g' c_g'h r_g', where r_g is the mean value of class g, and M_g
-of the v̂ units are allocated with these probabilities. If any M_g units were as likely as any others,
-their sum would have mean û M_g/v̂ and variance M_g(v̂ − M_g)/(v̂ − 1) · σ², with σ² the variance of y
-in the cell. As shares of û that is
+A cell, the v̂_bh units of group b predicted h, has a known total û_bh. A unit of value in it
+belongs to class g with probability c_gh r_g / Σ_k c_kh r_k, where r_g is the mean value of class g,
+and M_g of the v̂ units are allocated with these probabilities. If any M_g units were as likely as
+any others, their sum would have mean û M_g/v̂ and variance M_g(v̂ − M_g)/(v̂ − 1) · σ², with σ² the
+variance of y in the cell. As shares of û that is
 
     mean f_g = M_g/v̂,    covariance (diag f − f fᵀ) · CV²/(v̂ − 1),    CV = σ/ȳ,
 
-the moments of a Dirichlet with concentration s = (v̂ − 1)/CV² − 1. Since CV² ≤ v̂ − 1, with equality
-when one unit has the whole value, s ≥ 0 always: the shares are drawn from that Dirichlet, so each is
-at least 0 and they add up. One unit with all the value goes to one class; equal values leave f.
+the moments of a Dirichlet with concentration s = (v̂ − 1)/CV² − 1. Since CV² ≤ v̂ − 1, with
+equality when one unit has the whole value, s ≥ 0 always: the shares are drawn from that Dirichlet,
+so each is at least 0 and they add up. One unit with all the value goes to one class; equal values
+leave f.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from trueup.groups_allocate import log_ratios
 
 __all__ = ["split_signed", "split_totals", "value_power"]
 
@@ -54,7 +57,11 @@ def value_power(v_hat: Integers, u_hat: Floats, w_hat: Floats | None) -> Floats:
 
 
 def split_totals(
-    M: Integers, u_hat: Floats, w_hat: Floats | None, rng: np.random.Generator
+    M: Integers,
+    tilt: tuple[Floats, Floats],
+    u_hat: Floats,
+    w_hat: Floats | None,
+    rng: np.random.Generator,
 ) -> Floats:
     """Draw the totals u (K, G, R) of each true class, y ≥ 0, given the allocation M.
 
@@ -62,6 +69,8 @@ def split_totals(
     ----------
     M : (K, K, G, R) ndarray of int
         Units of G groups by true and predicted class, allocated by value.
+    tilt : (G, K) and (R, K) ndarray
+        The powers and mean values with which they were allocated.
     u_hat, w_hat : (G, K) ndarray
         Σy and Σy² per group and predicted class. Without Σy², which units went where adds no
         noise.
@@ -69,26 +78,42 @@ def split_totals(
         Source of randomness.
     """
     K, _, G, R = M.shape
+    log_r = log_ratios(tilt[1])
     u = np.zeros((K, G, R))
     for h in range(K):
         n = M[:, h, :, 0].sum(axis=0)
         share = M[:, h] / np.maximum(n, 1)[:, None]
         if w_hat is not None:
-            share = _scatter(share, n, u_hat[:, h], w_hat[:, h], rng)
+            by_square = share * np.exp(tilt[0][:, h, None] * log_r[:, None, :])
+            share = _scatter(share, by_square, n, u_hat[:, h], w_hat[:, h], rng)
         u += share * u_hat[:, h, None]
     return u
 
 
 def _scatter(
-    share: Floats, n: Integers, u_hat: Floats, w_hat: Floats, rng: np.random.Generator
+    share: Floats,
+    by_square: Floats,
+    n: Integers,
+    u_hat: Floats,
+    w_hat: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
-    """Draw the shares of value (K, G, R) around the shares of units."""
+    """Draw the shares of value (K, G, R) around the shares of units allocated by value.
+
+    Σy over class g has variance Σ_i y_i² π_i(1 − π_i) with π_i = Pr(s_i = g): where classes differ
+    in value, that is Σy² ω(1 − ω) with ω the shares by *squared* value, rather than f(1 − f).
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        cv2 = np.where(u_hat > 0, n * w_hat / u_hat**2 - 1.0, 0.0)
+        cv2 = np.where(u_hat > 0, n * w_hat / u_hat**2 - 1.0, 0.0)[:, None]
+        omega = by_square / by_square.sum(axis=0)
+        factor = (1.0 - (omega**2).sum(axis=0)) / (1.0 - (share**2).sum(axis=0))
+    factor = np.where(np.isfinite(factor) & (cv2 > NONE), factor, 1.0)
+    most = np.maximum(n - 1.0, 0.0)[:, None]
+    cv2 = np.minimum(factor * (1.0 + cv2) - 1.0, most)
     noisy = cv2 > NONE
-    size = np.maximum(n - 1.0, 0.0) / np.where(noisy, cv2, 1.0) - 1.0
-    drawn = _dirichlet(np.maximum(size, 1e-9)[:, None] * share, rng)
-    return np.asarray(np.where(noisy[:, None], drawn, share))
+    size = most / np.where(noisy, cv2, 1.0) - 1.0
+    drawn = _dirichlet(np.maximum(size, 1e-9) * share, rng)
+    return np.asarray(np.where(noisy, drawn, share))
 
 
 def _dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:

@@ -26,7 +26,7 @@ from trueup.samplers import draw_constrained, draw_full
 from trueup.settings import Settings
 from trueup.simplex_normal import effective_size, resample
 
-__all__ = ["estimate"]
+__all__ = ["METHODS", "estimate", "finish", "split"]
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,16 @@ def estimate(
     counts: Counts, settings: Settings, native: Callable[[dict[str, list[Any]]], Any]
 ) -> Estimate:
     """Run the chosen method and put figures, draws and what made them together."""
-    answer = METHODS[settings.method](counts, settings)
+    return finish(METHODS[settings.method](counts, settings), counts, settings, native)
+
+
+def finish(
+    answer: Answer,
+    counts: Counts,
+    settings: Settings,
+    native: Callable[[dict[str, list[Any]]], Any],
+) -> Estimate:
+    """Sum up what a method gave, with what made it."""
     figures = summarise(answer, counts.naive, settings.interval)
     for name, x in figures.items():
         if x is not None and not np.isfinite(x).all():
@@ -132,7 +141,7 @@ def _from_P(
     if not settings.noise:
         P, info = draw(settings.draws)
         return Answer(paper_aggregates(P, counts.naive), P, info=info)
-    rest, known = _split(counts, settings)
+    rest, known = split(counts, settings)
 
     def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
         P, info = draw(size)
@@ -148,7 +157,7 @@ def _from_P(
 def _joint(counts: Counts, settings: Settings) -> Answer:
     """The exact posterior when the test set was drawn from the population: Dirichlet columns."""
     prior, rng = settings.prior, settings.rng
-    rest, known = _split(counts, settings)
+    rest, known = split(counts, settings)
     exponent = prior.gamma - prior.alpha.sum(axis=1)  # 0 for Jeffreys and Perks
     a = (prior.alpha + counts.n).T
     ahead = prior.alpha.sum(axis=0) + counts.v_hat
@@ -168,7 +177,7 @@ def _joint(counts: Counts, settings: Settings) -> Answer:
 
 def _full(counts: Counts, settings: Settings) -> Answer:
     """The multinomial likelihood of v̂ as well as that of the test set's rows."""
-    rest, known = _split(counts, settings)
+    rest, known = split(counts, settings)
     a = posterior(settings.prior, counts.n).alpha
 
     def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
@@ -187,7 +196,7 @@ def _full(counts: Counts, settings: Settings) -> Answer:
     return _condition(weighted, known, counts, settings)
 
 
-def _split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
+def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
     """The units to correct, and what is known exactly of the others: the audited ones."""
     if not settings.overlap or (counts.totals and counts.t is None):
         return counts, 0.0

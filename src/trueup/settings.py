@@ -11,7 +11,7 @@ import numpy as np
 from trueup.errors import OptionError
 from trueup.prior import Concentrations, resolve_prior
 
-__all__ = ["DESIGNS", "METHODS", "Settings", "check_options", "make_settings"]
+__all__ = ["DESIGNS", "METHODS", "POOLINGS", "Settings", "check_options", "make_settings", "one_of"]
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
 METHODS = (
@@ -26,6 +26,7 @@ METHODS = (
     "difference",
     "test_set",
 )
+POOLINGS = ("partial", "none", "complete")
 MOST_DRAWS = 100_000_000
 # Room for R draws of P, a few arrays of that size, on an ordinary machine.
 MOST_CELLS = 400_000_000
@@ -36,6 +37,7 @@ class Settings:
     """The options of `correct` and `correct_counts`, resolved."""
 
     design: str
+    asked: str  # the method as the user gave it; `method` is what it means
     method: str
     prior: Concentrations
     noise: bool
@@ -63,6 +65,7 @@ def make_settings(
     """Check every option and resolve ``auto`` and ``None``."""
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     draws = int(draws)
+    asked = method
     if method == "auto":
         method = "joint" if design in ("random", "by_prediction") else "constrained"
     if overlap is None:
@@ -77,6 +80,7 @@ def make_settings(
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     return Settings(
         design=design,
+        asked=asked,
         method=method,
         prior=resolve_prior(prior, K),
         noise=bool(noise),
@@ -93,8 +97,8 @@ def check_options(
     *, design: str, method: str, draws: int, interval: float, seed: int | None
 ) -> None:
     """Check what can be checked before any table is read."""
-    _one_of("design", design, DESIGNS)
-    _one_of("method", method, METHODS)
+    one_of("design", design, DESIGNS)
+    one_of("method", method, METHODS)
     _whole("draws", draws, least=100, most=MOST_DRAWS)
     if seed is not None:
         _whole("seed", seed, least=0, most=2**128)
@@ -105,7 +109,8 @@ def check_options(
         )
 
 
-def _one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
+def one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse a word that is not known."""
     if given not in known:
         raise OptionError(f"`{name}` must be one of {list(known)}; {given!r} came.")
 

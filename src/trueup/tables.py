@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import math
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -85,9 +84,14 @@ class Table(Protocol):
         """
 
     def rows(
-        self, columns: Sequence[str], *, id: str | None = None, among: Sequence[Hashable] = ()
+        self,
+        columns: Sequence[str],
+        *,
+        value: str | None = None,
+        id: str | None = None,
+        among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns of every unit, or of the units whose `id` is `among` those given."""
+        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
 
     def largest(self, value: str, count: int) -> list[float]:
         """Give the `count` largest values."""
@@ -153,57 +157,69 @@ def make_tally(
     missing: Missing,
 ) -> Tally:
     """Check the rows (*keys, units, unusable values, Σy, Σy², least y) of a group-by."""
-    K = len(keys)
-    if not sum(int(row[K]) for row in rows):
+    k, columns = len(keys), list(zip(*rows, strict=True))
+    units, bad = (_integers(columns[i]) if rows else np.zeros(0, np.int64) for i in (k, k + 1))
+    if not units.sum():
         raise DataError(
             f"{table.name} must hold at least one unit; it is empty.",
             hint="check the path, or the filter that made the table.",
         )
-    cells: dict[tuple[Hashable, ...], list[tuple[int, float, float]]] = {}
-    left_out = dict.fromkeys([key for key in keys if key not in nullable], 0)
-    rows_left_out, signed = 0, False
-    if value is not None:
-        left_out.setdefault(value, 0)
-    for row in rows:
-        units, bad = int(row[K]), int(row[K + 1] or 0)
-        label = tuple(plain(x) for x in row[:K])
-        nulls = [k for k, x in zip(keys, label, strict=True) if x is None and k not in nullable]
-        for key in dict.fromkeys(nulls):
-            left_out[key] += units
-        if value is not None:
-            left_out[value] += bad
-        rows_left_out += units if nulls else bad
-        if not nulls and units > bad:
-            y, y2, least = (float(x or 0) for x in row[K + 2 : K + 5])
-            cells.setdefault(label, []).append((units - bad, y, y2))
-            signed = signed or least < 0
-    left_out = {column: count for column, count in left_out.items() if count}
+    sums, squares, least = (
+        np.array([float(x or 0) for x in columns[i]]) for i in range(k + 2, k + 5)
+    )
+    labels = [_plain_column(column) for column in columns[:k]]
+    left_out: dict[str, int] = {}
+    null = np.zeros(len(rows), dtype=bool)
+    for key, column in zip(keys, labels, strict=True):
+        if key not in nullable and None in column:
+            here = np.array([label is None for label in column])
+            left_out[key], null = int(units[here].sum()), null | here
+    if value is not None and bad.any():
+        left_out[value] = int(bad.sum())
     if left_out and missing == "refuse":
         refuse_missing(table, *next(iter(left_out.items())))
+    cells: dict[tuple[Hashable, ...], list[int]] = {}
+    keep = (~null & (units > bad)).tolist()
+    for row, label in enumerate(zip(*labels, strict=True)):  # two spellings may be one label
+        if keep[row]:
+            cells.setdefault(label, []).append(row)
     if not cells:
         raise DataError(
             f"{table.name} must hold at least one usable unit; every row lacks a value in one of "
             f"{list(left_out)}.",
             hint="are these the right columns?",
         )
-    totals = [tuple(zip(*parts, strict=True)) for parts in cells.values()]
-    sums = np.array([math.fsum(y) for _, y, _ in totals])
-    squares = np.array([math.fsum(y2) for _, _, y2 in totals])
     if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
         raise DataError(
             f"Column {value!r} of {table.name} must hold values whose squares can be added up; "
             "some are too large for that.",
             hint="give the value in larger units, such as millions.",
         )
-    return Tally(
+    first = [found[0] for found in cells.values()]
+    tally = Tally(
         keys=list(cells),
-        units=np.array([sum(units) for units, _, _ in totals], dtype=np.int64),
-        sums=sums,
-        squares=squares,
-        signed=signed,
+        units=(units - bad)[first],
+        sums=sums[first],
+        squares=squares[first],
+        signed=bool((least[~null] < 0).any()),
         left_out=left_out,
-        rows_left_out=rows_left_out,
+        rows_left_out=int(units[null].sum() + bad[~null].sum()),
     )
+    for b, (_, *more) in enumerate(cells.values() if len(cells) < sum(keep) else ()):
+        tally.units[b] += (units - bad)[more].sum()
+        tally.sums[b] += sums[more].sum()
+        tally.squares[b] += squares[more].sum()
+    return tally
+
+
+def _integers(column: Sequence[Any]) -> NDArray[np.int64]:
+    return np.array([int(x or 0) for x in column], dtype=np.int64)
+
+
+def _plain_column(column: Sequence[Any]) -> Sequence[Any]:
+    if {*map(type, column)} <= {str, int, bool, type(None)}:
+        return column
+    return [plain(label) for label in column]
 
 
 def refuse_missing(table: Table, column: str, count: int) -> None:

@@ -102,7 +102,7 @@ def test_not_a_table(tmp_path):
     parquet = tmp_path / "broken.parquet"
     parquet.write_bytes(b"PAR1 this is not one PAR1")
     refused(["correct", str(parquet), str(parquet)], "broken.parquet")
-    refused(["correct", "table.xlsx", str(parquet)], "CSV or a Parquet")
+    refused(["correct", "table.xlsx", str(parquet)], "CSV, a Parquet")
 
 
 def numbers(*extra, test="4,1;2,3", counts="10,90"):
@@ -163,3 +163,65 @@ def test_a_true_class_without_test_units_is_a_warning():
     result = run(numbers("--draws", "500", test="4,1;0,0"))
     assert result.exit_code == 0
     assert "no test unit" in result.stderr
+
+
+def matched(population=PREDICTIONS, test_set="unit,true\n1,a\n2,b\n3,b\n"):
+    return population, test_set
+
+
+def test_matching_by_id(files):
+    by_id = ["--id", "unit", "--value", "y", "--draws", "200"]
+    assert run(["correct", *files(*matched()), *by_id]).exit_code == 0
+    stranger = matched(test_set="unit,true\n1,a\n99,b\n98,b\n")
+    refused(["correct", *files(*stranger), *by_id], "2 audited units are not in", "unit = 99")
+    twice = matched(test_set="unit,true\n1,a\n2,b\n2,b\n")
+    refused(["correct", *files(*twice), *by_id], "'unit' of test.csv", "2 comes more than once")
+    twice = matched(population=PREDICTIONS + "2,a,a,1\n")
+    refused(["correct", *files(*twice), *by_id], "'unit' of predictions.csv", "more than once")
+    other = matched(test_set="unit,predicted,true\n1,a,a\n2,b,b\n3,a,b\n")
+    message = refused(["correct", *files(*other), *by_id], "2 audited units have another predicted")
+    assert "unit = 2" in message
+    text = matched(test_set="unit,true\nx1,a\nx2,b\n")
+    refused(["correct", *files(*text), *by_id], "same kind of id")
+    null = matched(test_set="unit,true\n1,a\n,b\n")
+    refused(["correct", *files(*null), *by_id], "'unit' of test.csv", "1 row has")
+
+
+def test_near_names_are_listed(files):
+    message = refused(["correct", *files("predicted_1,predicted_2\na,a\n"), "--value", "y"])
+    assert "'predicted_1'" in message.split("did you mean")[1]
+    assert "'predicted_2'" in message.split("did you mean")[1]
+
+
+def test_leaving_out_says_how_many(files):
+    paths = files(predictions=PREDICTIONS + "6,a,a,\n7,,a,nan\n")
+    result = run(["correct", *paths, "--value", "y", "--missing", "leave_out", "--json"])
+    assert result.exit_code == 0
+    assert "2 rows of predictions.csv were left out" in result.stderr
+    assert "2 rows of predictions.csv were left out" in result.stdout
+    assert run(["check", *paths, "--value", "y", "--missing", "leave_out"]).exit_code == 0
+    everything = files(predictions="predicted,y\na,\nb,nan\n")
+    refused(["correct", *everything, "--value", "y", "--missing", "leave_out"], "usable unit")
+    refused(["correct", *paths, "--missing", "drop"], "leave_out")
+
+
+def test_folders_and_globs(tmp_path, files):
+    paths = files()
+    refused(["correct", str(tmp_path / "no*.csv"), paths[1]], "no*.csv", "match at least one file")
+    many = tmp_path / "many"
+    many.mkdir()
+    refused(["correct", str(many), paths[1]], "none is there")
+    (many / "1.csv").write_text(PREDICTIONS)
+    (many / "2.csv").write_text("predicted,z\na,1\n")
+    refused(["correct", str(many), paths[1], "--value", "y"], "same columns", "2.csv")
+    (many / "2.csv").write_text(PREDICTIONS)
+    assert run(["correct", str(many), paths[1], "--value", "y", "--quiet"]).exit_code == 0
+
+
+def test_a_parquet_file_that_was_cut_off(tmp_path, files):
+    import duckdb
+
+    path = tmp_path / "cut.parquet"
+    duckdb.sql(f"COPY (SELECT 'a' AS predicted FROM range(9999)) TO '{path}' (FORMAT parquet)")
+    path.write_bytes(path.read_bytes()[:-9])
+    refused(["correct", str(path), files()[1]], "cut.parquet", "whole?")

@@ -19,7 +19,7 @@ __all__ = ["draw_constrained", "draw_full"]
 Floats = NDArray[np.float64]
 Sampler = Literal["auto", "exact", "rejection", "chain"]
 
-PILOT = 512
+PILOT = 1024
 """Proposals with which `auto` measures the acceptance."""
 MAX_SWEEPS = 20_000
 MAX_PROPOSALS = 20_000_000
@@ -53,7 +53,7 @@ def draw_constrained(
         `exact` is for K = 2. `auto` takes it there; for K ≥ 3 it takes `rejection` where a pilot
         accepts enough, and `chain` otherwise.
     threads : int, optional
-        Threads for `chain`; by default one per core. The draws do not depend on it.
+        Threads for `chain`; by default one. The draws do not depend on it.
     progress : callable, optional
         Called with the fraction done.
     max_sweeps, max_seconds : int, float, optional
@@ -152,7 +152,8 @@ def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:
 def _rejection_or_chain(a: Floats, v_hat: Floats, rng: np.random.Generator) -> Sampler:
     """Choose by acceptance, never by the clock: a seed must give the same draws everywhere.
 
-    A chain pays about K^2.6 proposals for an effective draw ... (see bench/samplers.py).
+    A proposal costs about as much as one sweep of one chain, and a chain takes up to fifty sweeps
+    for an effective draw where rejection is hard (bench/samplers.py prints both).
     """
     kept, _ = propose(a, v_hat / v_hat.sum(), PILOT, rng)
-    return "rejection" if len(kept) >= 0.1 * PILOT else "chain"
+    return "rejection" if len(kept) >= 0.02 * PILOT else "chain"

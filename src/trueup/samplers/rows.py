@@ -17,7 +17,7 @@ Arrays have the chains last, (K, K, C), so that each step is one pass over conti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ __all__ = ["State", "Target", "move_rho", "move_row", "start", "tidy"]
 
 Floats = NDArray[np.float64]
 
+TRIES = 8
 PIVOT = 1e-10
 """Moves with z_g or 1/z_g below this are refused, both ways: Q would lose its last digits."""
 
@@ -59,6 +60,7 @@ class State:
     def __post_init__(self) -> None:
         # room for the pivot: a fresh array of this size costs more than what is written into it
         self.pivot = np.empty_like(self.Q)
+        self.log_det = np.zeros(self.beta.shape[1])
 
 
 def start(target: Target, chains: int, rng: np.random.Generator) -> State:
@@ -76,23 +78,58 @@ def start(target: Target, chains: int, rng: np.random.Generator) -> State:
     log_P = log_c.transpose(1, 0, 2) + np.log(rho)
     log_P -= log_P.max(axis=1, keepdims=True)
     log_P -= np.log(np.exp(log_P).sum(axis=1, keepdims=True))
-    with np.errstate(under="ignore"):
-        singular = np.linalg.slogdet(np.moveaxis(np.exp(log_P), -1, 0))[1] < -20.0 * K
+    singular = log_det(np.exp(log_P)) < -20.0 * K
     blend = np.log(0.5 * np.eye(K)[:, :, None] + 0.5 * rho)
     log_P = np.where(singular, blend, log_P)
+    if target.gamma is None:
+        # better: draws of the posterior itself, as far as a few tries find them
+        P, log_rows = dirichlet(target.a, TRIES * chains, rng)
+        inside = np.flatnonzero(permissible(P, rho[:, 0]))[:chains]
+        log_P[:, :, : len(inside)] = log_rows[:, :, inside]
     state = State(np.exp(log_P), log_P, np.zeros((K, K, chains)), np.zeros_like(rho), rho)
-    tidy(state)
+    tidy(state, replace(target, gamma=None))
     return state
 
 
-def tidy(state: State) -> None:
-    """Compute Q and β from P again, against rounding errors that the pivots add up."""
+def log_det(P: Floats) -> Floats:
+    """Compute log |det P| of each chain; −inf where singular to the last digit."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.linalg.slogdet(np.moveaxis(P, -1, 0))[1])
+
+
+def permissible(P: Floats, rho: Floats) -> NDArray[np.bool_]:
+    """Which of many P (K, K, B) are well inside Θ_K."""
+    regular = log_det(P) > -20.0 * len(rho)
+    A = np.where(regular[:, None, None], np.moveaxis(P, -1, 0).swapaxes(1, 2), np.eye(len(rho)))
+    beta = np.linalg.solve(A, np.broadcast_to(rho[:, None], (len(A), len(rho), 1)))[:, :, 0]
+    return np.asarray(regular & (beta.min(axis=1) > 0.0))
+
+
+def tidy(state: State, target: Target) -> None:
+    """Compute Q, and β from ρ or (`full`) ρ from β, again, against rounding errors that add up.
+
+    Under `full` P may be singular to the last digits: such a chain has Q = 0, with which every move
+    that needs Q is refused, and is left to the moves of free.py.
+    """
     A = np.moveaxis(state.P, -1, 0).swapaxes(1, 2)
-    regular = np.linalg.slogdet(A)[1] > -np.inf
+    state.log_det[...] = log_det(state.P)
+    regular = state.log_det > (-np.inf if target.gamma is None else floor(target.K))
     Q = np.moveaxis(np.linalg.inv(np.where(regular[:, None, None], A, np.eye(A.shape[1]))), 0, -1)
-    np.copyto(state.Q, Q, where=regular)
-    beta = np.maximum(np.einsum("ghc,hc->gc", state.Q, state.rho), 0.0)
-    np.copyto(state.beta, beta / beta.sum(axis=0), where=regular)
+    if target.gamma is None:
+        np.copyto(state.Q, Q, where=regular)
+        beta = np.maximum(np.einsum("ghc,hc->gc", state.Q, state.rho), 0.0)
+        total = np.maximum(beta.sum(axis=0), np.finfo(float).tiny)
+        np.copyto(state.beta, beta / total, where=regular)
+    else:
+        state.Q[...] = Q * regular
+        state.log_det[~regular] = -np.inf
+        state.beta /= state.beta.sum(axis=0)
+        state.rho[...] = np.einsum("ghc,gc->hc", state.P, state.beta)
+
+
+def floor(K: int) -> float:
+    """Log |det P| below which Q is no longer trusted: well below what K unlike rows have."""
+    return -21.0 - 2.0 * K
 
 
 def move_row(
@@ -109,6 +146,8 @@ def move_row(
     if target.gamma is not None:
         log_ratio = log_gamma_ratio(beta, state.beta, target.gamma) - np.log(z_g)
         inside &= log_ratio > -rng.standard_exponential(inside.shape)
+        inside &= state.log_det + np.log(z_g) > floor(target.K)
+        state.log_det += inside * np.log(z_g)
     w[g] = 1.0 - 1.0 / z_g
     w *= inside
     np.multiply(w[:, None], state.Q[g], out=state.pivot)
@@ -131,7 +170,7 @@ def log_gamma_ratio(new: Floats, old: Floats, gamma: Floats | None) -> Floats:
 def move_rho(state: State, rho: Floats, target: Target, rng: np.random.Generator) -> int:
     """Move ρ to a proposal from Dir(v̂ + 1), with P as it is (`full` only)."""
     beta = np.einsum("khc,hc->kc", state.Q, rho)
-    inside = beta.min(axis=0) >= 0.0
+    inside = (beta.min(axis=0) >= 0.0) & (beta.max(axis=0) > 0.0)
     log_ratio = log_gamma_ratio(beta, state.beta, target.gamma)
     inside &= log_ratio > -rng.standard_exponential(inside.shape)
     np.copyto(state.rho, rho, where=inside)

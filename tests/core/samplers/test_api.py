@@ -45,12 +45,12 @@ def test_exact_is_for_two_classes():
 
 def test_auto_prefers_rejection_while_it_accepts():
     assert draw_constrained(A3, V3, 100, RNG(1)).info["sampler"] == "rejection"
-    tight = np.full((6, 6), 3.0)
-    draws = draw_constrained(tight, np.array([1.0, 2, 3, 4, 50, 40]), 100, RNG(1))
+    vague = np.full((6, 6), 1 / 6)
+    draws = draw_constrained(vague, np.array([1.0, 2, 3, 4, 50, 40]), 100, RNG(1))
     assert draws.info["sampler"] == "chain"
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000, 4001])
+@pytest.mark.parametrize("size", [1, 7, 1001])
 def test_exactly_as_many_draws_as_asked_for(size):
     sound(draw_constrained(A3, V3, size, RNG(1), sampler="chain"), size, 3)
     sound(draw_full(A3, np.ones(3), V3, size, RNG(1)), size, 3)
@@ -129,20 +129,31 @@ EDGES = {
     "a class without test units": (A3 * [[1], [0], [1]] + 0.01, V3),
     "one class dominates": (A3, np.array([1.0, 1e6, 2.0])),
     "test set and counts at odds": (A3 * 3000, np.array([1.0, 1.0, 998.0])),
-    "K = 8, no test unit": (np.full((8, 8), 1 / 8), np.arange(1.0, 9.0)),
 }
+SLOW = {
+    ("alpha of 0.01, no test unit", "full"),
+    ("a class without test units", "full"),
+    ("one class dominates", "chain"),
+    ("one class dominates", "full"),
+    ("test set and counts at odds", "chain"),
+    ("test set and counts at odds", "full"),
+}
+"""Where the chains may need more than a few hundred sweeps: then they must say so."""
 
 
+@pytest.mark.parametrize("method", ["chain", "full"])
 @pytest.mark.parametrize("name", EDGES)
-@pytest.mark.parametrize("method", ["auto", "chain", "full"])
 def test_edges(name, method):
     a, v_hat = EDGES[name]
+    limit = 100 if (name, method) in SLOW else 2000
     if method == "full":
-        draws = draw_full(a, np.ones(len(a)), v_hat, 400, RNG(3))
+        draws = draw_full(a, np.ones(len(a)), v_hat, 400, RNG(3), max_sweeps=limit)
     else:
-        draws = draw_constrained(a, v_hat, 400, RNG(3), sampler=method)
+        draws = draw_constrained(a, v_hat, 400, RNG(3), sampler=method, max_sweeps=limit)
     sound(draws, 400, len(a))
-    assert draws.info["warnings"] == []
+    if (name, method) not in SLOW:
+        assert draws.info["warnings"] == []
+    assert bool(draws.info["warnings"]) == (draws.info["rhat"] >= 1.01 or draws.info["ess"] < 360)
 
 
 def test_prior_only_is_symmetric_in_the_labels():

@@ -84,7 +84,7 @@ def test_tidy_changes_nothing_but_rounding(target):
     rng = np.random.default_rng(7)
     state = start(target, C, rng)
     Q, beta = state.Q.copy(), state.beta.copy()
-    tidy(state)
+    tidy(state, target)
     np.testing.assert_allclose(state.Q, Q)
     np.testing.assert_allclose(state.beta, beta)
 

@@ -1,0 +1,166 @@
+"""Effective draws per second of the slowest β_g: trueup, plain rejection and NumPyro NUTS.
+
+    python bench/samplers.py            trueup against rejection
+    python bench/samplers.py --nuts     and against NUTS (pip install trueup[bench])
+
+All in one run on one machine, so read the ratios, not the times. Populations of 20,000, accuracy
+0.85, unequal classes, test set with other base rates than the population, prior α = 1/K.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueup.samplers import draw_constrained, ess, rhat
+from trueup.samplers.rejection import propose
+
+CASES = [(2, 10), (3, 100), (5, 100), (15, 100), (15, 500), (15, 2000), (30, 500)]
+FRESH = """
+import time; t = time.perf_counter()
+import sys; sys.path.insert(0, {folder!r})
+from samplers import case
+import numpy as np
+from trueup.samplers import draw_constrained
+a, v_hat = case(15, {n})
+t = time.perf_counter()
+draws = draw_constrained(a, v_hat, 4000, np.random.default_rng(1))
+print(time.perf_counter() - t, draws.info["rhat"], draws.info["ess"])
+"""
+
+
+def case(K, n, seed=0, N=20_000, accuracy=0.85):
+    """Posterior parameters a = 1/K + n and counts v̂ of a made-up population."""
+    rng = np.random.default_rng([K, n, seed])
+    base = 1 / np.arange(1, K + 1)
+    base /= base.sum()
+    P = accuracy * np.eye(K) + (1 - accuracy) * rng.dirichlet(np.ones(K), K)
+    counts = rng.multinomial(n, (base[:, None] * P).ravel()).reshape(K, K)
+    return counts + 1 / K, rng.multinomial(N, np.roll(base, -1) @ P).astype(float)
+
+
+def peculiar(size=100_000):
+    """Seconds for the Peculiar Example: batched rejection of both rectangles, and ours."""
+    a, v_hat = np.array([[4.5, 1.5], [2.5, 3.5]]), np.array([10.0, 90.0])
+    rho = v_hat / v_hat.sum()
+
+    def reject():
+        rng, found = np.random.default_rng(1), 0
+        while found < size:
+            x, y = rng.beta(1.5, 4.5, 500_000), rng.beta(2.5, 3.5, 500_000)
+            keep = ((x <= rho[1]) & (y <= rho[0])) | ((x >= rho[1]) & (y >= rho[0]))
+            found += np.count_nonzero(keep)
+
+    def ours():
+        draw_constrained(a, v_hat, size, np.random.default_rng(1))
+
+    return min(timed(reject) for _ in range(3)), min(timed(ours) for _ in range(5))
+
+
+def timed(f):
+    """Seconds that f takes."""
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+
+
+def rejection_rate(a, v_hat, seconds=2.0):
+    """Independent draws per second by plain rejection."""
+    rng, found, start = np.random.default_rng(2), 0, time.perf_counter()
+    while (spent := time.perf_counter() - start) < seconds:
+        found += len(propose(a, v_hat / v_hat.sum(), 2000, rng)[0])
+    return found / spent
+
+
+@dataclass
+class Nuts:
+    """Draws of β (chains, draws, K) and seconds, without and with compilation."""
+
+    beta: np.ndarray
+    seconds: float
+    with_compilation: float
+
+
+def nuts(a, v_hat, warm_up=500, draws=1000, chains=2, seed=0):
+    """Run the same posterior in NumPyro: Dirichlet columns c, density of design/model.md."""
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+    from numpyro.infer import MCMC, NUTS
+
+    jax.config.update("jax_enable_x64", True)
+    K, rho, powers = len(v_hat), jnp.asarray(v_hat / v_hat.sum()), jnp.asarray(a.sum(axis=1))
+
+    def model():
+        with numpyro.plate("columns", K):
+            c = numpyro.sample("c", dist.Dirichlet(jnp.asarray(a.T)))
+        theta = c.T * rho
+        beta = numpyro.deterministic("beta", theta.sum(axis=1))
+        numpyro.factor("p", jnp.linalg.slogdet(theta)[1] - powers @ jnp.log(beta))
+
+    mcmc = MCMC(
+        NUTS(model),
+        num_warmup=warm_up,
+        num_samples=draws,
+        num_chains=chains,
+        chain_method="parallel",
+        progress_bar=False,
+    )
+
+    def run(key):
+        mcmc.run(jax.random.PRNGKey(key))
+        return np.asarray(mcmc.get_samples(group_by_chain=True)["beta"])
+
+    start = time.perf_counter()
+    run(seed)
+    middle = time.perf_counter()
+    beta = run(seed + 1)
+    return Nuts(beta, time.perf_counter() - middle, middle - start)
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nuts", action="store_true", help="also run NumPyro NUTS")
+    parser.add_argument("--size", type=int, default=4000, help="draws to ask for")
+    options = parser.parse_args()
+    if options.nuts:
+        import numpyro
+
+        numpyro.set_host_device_count(2)
+    slow, fast = peculiar()
+    print(f"Peculiar Example, 100,000 draws: {slow / fast:.1f} times faster than rejection")
+    for n in (100, 500):
+        code = FRESH.format(folder=__file__.rsplit("/", 1)[0], n=n)
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        print(f"First call, K=15, n={n}, 4,000 draws: {float(out.stdout.split()[0]):.2f} s")
+    head = "| K | n | sampler | seconds | ess/s | rhat | rejection | ours/rejection |"
+    print(head + (" NUTS ess/s (rhat) | ours/NUTS | compiled too |" if options.nuts else ""))
+    print("|" + "---|" * (11 if options.nuts else 8), flush=True)
+    for K, n in CASES:
+        a, v_hat = case(K, n)
+        start = time.perf_counter()
+        draws = draw_constrained(a, v_hat, options.size, np.random.default_rng(3))
+        spent = time.perf_counter() - start
+        rate, r = draws.info["ess"] / spent, draws.info["rhat"]
+        reject = rejection_rate(a, v_hat)
+        over = f"{rate / reject:.2g}" if reject else "none accepted"
+        row = f"| {K} | {n} | {draws.info['sampler']} | {spent:.2f} | {rate:,.0f} | "
+        row += f"{'-' if r is None else format(r, '.4f')} | {reject:,.0f} | {over} |"
+        if options.nuts:
+            other = nuts(a, v_hat)
+            e = min(ess(other.beta[:, :, g]) for g in range(K))
+            worst = max(rhat(other.beta[:, :, g]) for g in range(K))
+            row += f" {e / other.seconds:,.1f} ({worst:.3f}) | {rate / (e / other.seconds):,.0f} |"
+            row += f" {rate / (e / other.with_compilation):,.0f} |"
+        print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Charts of studies, made with Altair (the extra ``plot``) and written as SVG or PNG files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trueup.errors import FileError, OptionError
+
+__all__ = ["comparison_chart", "load_altair", "precision_chart", "save_chart"]
+
+
+def load_altair() -> Any:
+    """Import Altair, or say how to get it."""
+    try:
+        import altair
+        import vl_convert  # noqa: F401  (files need it)
+    except ImportError:
+        raise OptionError(
+            "Charts need Altair and vl-convert, which are not installed.",
+            hint="pip install 'trueup[plot]'",
+        ) from None
+    return altair
+
+
+def save_chart(chart: Any, path: str | Path) -> Path:
+    """Write a chart; the ending, .svg or .png, decides the format."""
+    target = Path(path)
+    if target.suffix.lower() not in (".svg", ".png"):
+        raise OptionError(f"A chart's file must end in .svg or .png; {target.name!r} came.")
+    try:
+        chart.save(str(target), **({"ppi": 144} if target.suffix.lower() == ".png" else {}))
+    except OSError as error:
+        raise FileError(f"{str(target)!r} must be writable; {error.strerror}.") from None
+    return target
+
+
+def comparison_chart(rows: Sequence[dict[str, Any]], interval: float) -> Any:
+    """Draw the root mean squared error and the coverage of every method; lines are ± 2 errors."""
+    alt = load_altair()
+    shown = [row for row in rows if row["mse"] is not None]
+    data = [
+        {
+            "method": row["method"],
+            "rmse": row["mse"] ** 0.5,
+            "low": max(row["mse"] - 2 * row["mse_error"], 0.0) ** 0.5,
+            "high": (row["mse"] + 2 * row["mse_error"]) ** 0.5,
+            "coverage": row["coverage"],
+            "from": None
+            if row["coverage"] is None
+            else row["coverage"] - 2 * row["coverage_error"],
+            "to": None if row["coverage"] is None else row["coverage"] + 2 * row["coverage_error"],
+        }
+        for row in shown
+    ]
+    order = [row["method"] for row in sorted(shown, key=lambda row: row["mse"])]
+    base = alt.Chart(alt.Data(values=data)).encode(y=alt.Y("method:N", sort=order, title=None))
+    error = base.mark_circle(size=60).encode(
+        x=alt.X(
+            "rmse:Q",
+            title="root mean squared error (log scale)",
+            scale=alt.Scale(type="log", nice=False, padding=20),
+            axis={"format": "~s", "tickCount": 6},
+        )
+    ) + base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q")
+    covered = base.transform_filter("datum.coverage != null")
+    cover = covered.mark_circle(size=60).encode(
+        x=alt.X(
+            "coverage:Q",
+            title=f"coverage of {interval:.0%} intervals",
+            axis={"format": "%"},
+            scale=alt.Scale(zero=False),
+        )
+    ) + covered.mark_rule().encode(x="from:Q", x2="to:Q")
+    line = alt.Chart(alt.Data(values=[{"x": interval}])).mark_rule(strokeDash=[4, 4], color="#888")
+    return (error.properties(width=300)) | (cover + line.encode(x="x:Q")).properties(width=240)
+
+
+def precision_chart(
+    points: Sequence[dict[str, Any]], target: float | None, what: str, interval: float
+) -> Any:
+    """Draw the expected half-width against the number of test units, per allocation."""
+    alt = load_altair()
+    data = alt.Data(values=list(points))
+    base = alt.Chart(data).encode(
+        x=alt.X("n:Q", title="test units", scale=alt.Scale(type="log")),
+        color=alt.Color("allocation:N", title=None),
+    )
+    chart = base.mark_line(point=True).encode(
+        y=alt.Y(
+            "half_width:Q",
+            title=f"half-width of the {interval:.0%} interval, {what}",
+            scale=alt.Scale(type="log"),
+            axis={"format": "~s"},
+        )
+    )
+    if target is not None:
+        rule = alt.Chart(alt.Data(values=[{"y": target}])).mark_rule(strokeDash=[4, 4])
+        chart = chart + rule.encode(y="y:Q")
+    return chart.properties(width=420, height=280)

@@ -1,0 +1,117 @@
+"""What people publish besides totals, from joint draws: shares, differences, growth, ranks, odds.
+
+Draws come first, (R, K) or (R, G, K). Each answer is computed draw by draw and summed up last, so
+that what the parts of a ratio or a difference share (the same P, the same total) is accounted for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Figure",
+    "contrast",
+    "growth",
+    "probability_above",
+    "rank",
+    "share",
+    "share_of_groups",
+    "summarise_draws",
+]
+
+Floats = NDArray[np.float64]
+
+
+class Figure(NamedTuple):
+    """A posterior median with its equal-tailed interval, each of the shape of one draw."""
+
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+
+
+def summarise_draws(draws: ArrayLike, interval: float = 0.95) -> Figure:
+    """Give median and equal-tailed interval over the first axis.
+
+    A draw that is not defined (0/0: the share of a class in a group without value) is left out;
+    where none is defined the figures are NaN.
+
+    Examples
+    --------
+    >>> summarise_draws(np.arange(101.0)).estimate
+    array(50.)
+    """
+    x = np.asarray(draws, float)
+    tail = (1 - interval) / 2
+    levels = [0.5, tail, 1 - tail]
+    defined = ~np.isnan(x)
+    if defined.all():
+        return Figure(*(np.asarray(q) for q in np.quantile(x, levels, axis=0)))
+    figures = np.full((3, *x.shape[1:]), np.nan)
+    some = defined.any(axis=0)
+    figures[:, some] = np.nanquantile(x[:, some], levels, axis=0)
+    return Figure(*figures)
+
+
+def share(draws: Floats, interval: float = 0.95) -> Figure:
+    """The share of each class within its group (or within the whole, for draws (R, K)).
+
+    Examples
+    --------
+    >>> share(np.array([[1.0, 3.0], [1.0, 3.0]])).estimate
+    array([0.25, 0.75])
+    """
+    return summarise_draws(_divide(draws, draws.sum(axis=-1, keepdims=True)), interval)
+
+
+def share_of_groups(draws: Floats, interval: float = 0.95) -> Figure:
+    """The share of each group (R, G, K) in the whole of its class."""
+    return summarise_draws(_divide(draws, draws.sum(axis=1, keepdims=True)), interval)
+
+
+def contrast(a: Floats, b: Floats, interval: float = 0.95) -> Figure:
+    """The difference b − a of two groups, such as two months, from their joint draws (R, …)."""
+    return summarise_draws(b - a, interval)
+
+
+def growth(a: Floats, b: Floats, interval: float = 0.95) -> Figure:
+    """The relative change (b − a)/a from one group to another, from their joint draws (R, …).
+
+    Where a is 0 and b is not, growth is infinite on that draw.
+    """
+    return summarise_draws(_divide(b - a, a), interval)
+
+
+def rank(draws: Floats, interval: float = 0.95) -> Figure:
+    """The rank of each group among the groups, per class (R, G, K): 1 is the largest.
+
+    Groups that tie on a draw get the mean of the ranks they take up.
+    """
+    smaller = np.sort(draws, axis=1)
+    R, G, K = draws.shape
+    ranks = np.empty((R, G, K))
+    for r in range(R):  # a search for each draw: memory stays at the size of the draws
+        for g in range(K):
+            left = np.searchsorted(smaller[r, :, g], draws[r, :, g], side="left")
+            right = np.searchsorted(smaller[r, :, g], draws[r, :, g], side="right")
+            ranks[r, :, g] = G - (left + right - 1) / 2
+    return summarise_draws(ranks, interval)
+
+
+def probability_above(draws: Floats, threshold: ArrayLike) -> Floats:
+    """Pr(u > t) for each group and class: the share of draws above the threshold.
+
+    Examples
+    --------
+    >>> float(probability_above(np.array([1.0, 2.0, 3.0, 4.0]), 3))
+    0.25
+    """
+    return np.asarray((draws > np.asarray(threshold)).mean(axis=0))
+
+
+def _divide(x: Floats, by: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(x / by)

@@ -1,0 +1,493 @@
+"""How many units to label, and which: `plan`.
+
+The precision of a plan is not a formula but what the method itself gives: for a number of test
+units, test sets are simulated and the method's intervals are measured. Before any label exists the
+truth is the one that the user assumes; after a pilot it is drawn from the pilot's posterior, anew
+for every few test sets. The number wanted is then found on the curve of half-width against n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from trueup.auditing import next_units
+from trueup.charts import precision_chart
+from trueup.comparison import run_method
+from trueup.errors import OptionError
+from trueup.settings import make_settings
+from trueup.simulation import largest_remainder
+from trueup.situation import Situation, make_situation, position
+
+__all__ = ["ALLOCATIONS", "Plan", "allocate_units", "plan"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ALLOCATIONS = ("proportional", "equal", "neyman")
+GRID = 7
+"""Points of the curve, from a handful of units to the most that may be labelled."""
+ROUGH = 20
+"""Test sets for each of them; the plan itself takes `replications`."""
+TRUTHS = 20
+"""Truths that a pilot leaves possible; every point of every curve takes the same ones."""
+NEAR = 0.03
+"""The search ends when the half-width is this near to the wanted one ..."""
+MOST_STEPS = 5
+"""... or after this many steps."""
+MUCH = 0.1
+"""A plan to label more than this share of the units calls for a certainty stratum."""
+LEAST = 2
+"""Units to label at least in each predicted class, so that none is left to the prior alone."""
+MOST = 100_000
+"""Nobody labels more than this; the curve ends here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to label; `print` it, or see ``rows()``, ``curve``, ``next`` and ``plot()``.
+
+    Attributes
+    ----------
+    interest : hashable
+        The class whose precision is planned.
+    target : float or None
+        The half-width to reach.
+    curve : list of dict
+        allocation, n, half_width and its Monte Carlo error.
+    next : list of dict
+        Which units to audit next: predicted class, group, how chosen, how many, their ids.
+    info : dict
+        What was assumed or found: design, interval, cost per label, seed, notes.
+    """
+
+    classes: tuple[Hashable, ...]
+    interest: Hashable
+    target: float | None
+    curve: list[dict[str, Any]]
+    next: list[dict[str, Any]]
+    info: dict[str, Any]
+    _rows: list[dict[str, Any]] = field(repr=False)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give a dict per allocation: n, more, units per predicted class, half-width, cv, cost."""
+        return [dict(row) for row in self._rows]
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The allocation that needs the fewest units; None when none is enough."""
+        reached = [row for row in self._rows if row["n"] is not None]
+        return min(reached, key=lambda row: int(row["n"]), default=None)
+
+    def plot(self) -> Any:
+        """Draw precision against the number of test units (needs the extra ``plot``)."""
+        what = f"{'total' if self.info['totals'] else 'count'} of {self.interest!r}"
+        return precision_chart(self.curve, self.target, what, self.info["interval"])
+
+    def __str__(self) -> str:
+        info, lines = self.info, []
+        what = "total" if info["totals"] else "count"
+        if self.target is not None:
+            lines += [
+                f"To know the {what} of {self.interest!r} (about {_short(info['truth'])}) to "
+                f"within ± {_short(self.target)} with {info['interval']:.0%} intervals:",
+                "",
+            ]
+            header = ["allocation", "test units", "of which new", *map(str, self.classes)]
+            header += ["half-width", "CV", "cost"]
+            table = [header]
+            for row in self._rows:
+                if row["n"] is None:
+                    cells = ["not enough", "–", *["–"] * len(self.classes)]
+                    end = [f"≥ {_short(row['half_width'])}", f"≥ {row['cv']:.1%}", "–"]
+                else:
+                    units = row["per_class"] or [None] * len(self.classes)
+                    cells = [f"{row['n']:,}", f"{row['more']:,}"]
+                    cells += ["–" if k is None else f"{k:,}" for k in units]
+                    end = [
+                        f"{_short(row['half_width'])} ± {_short(row['error'])}",
+                        f"{row['cv']:.1%}",
+                        f"{row['cost']:,.0f}",
+                    ]
+                table.append([row["allocation"], *cells, *end])
+            lines += _aligned(table)
+            lines += ["", "Precision against the number of test units:"]
+            names = list(dict.fromkeys(point["allocation"] for point in self.curve))
+            table = [["test units", *names]]
+            for n in sorted({point["n"] for point in self.curve if point["grid"]}):
+                at = {p["allocation"]: p["half_width"] for p in self.curve if p["n"] == n}
+                table.append([f"{n:,}", *(_short(at[k]) if k in at else "–" for k in names)])
+            lines += _aligned(table)
+        if self.next:
+            lines += (
+                ["", f"Audit next, for the {what} of {self.interest!r}:"]
+                if lines
+                else [f"Audit next, for the {what} of {self.interest!r}:"]
+            )
+            for row in self.next:
+                ids = "" if row["ids"] is None else ": " + ", ".join(map(str, row["ids"][:12]))
+                ids += ", …" if row["ids"] is not None and len(row["ids"]) > 12 else ""
+                group = "" if row["group"] is None else f" in {row['group']}"
+                lines.append(
+                    f"  {row['units']:>4} predicted {row['predicted']!r}{group}, "
+                    f"{row['chosen']}{ids}"
+                )
+        for note in info["notes"]:
+            lines += ["", note]
+        return "\n".join(lines)
+
+
+def plan(
+    predictions: Any = None,
+    test_set: Any = None,
+    *,
+    half_width: float | None = None,
+    cv: float | None = None,
+    next: int | None = None,
+    interest: Hashable | None = None,
+    predicted: str = "predicted",
+    true: str = "true",
+    value: str | None = None,
+    id: str | None = None,
+    by: str | None = None,
+    overlap: bool | None = None,
+    classes: Sequence[Hashable] | None = None,
+    P: ArrayLike | None = None,
+    base_rates: ArrayLike | None = None,
+    N: int | None = None,
+    values: Any = None,
+    test_base_rates: ArrayLike | None = None,
+    design: str = "by_prediction",
+    allocations: Sequence[str] = ALLOCATIONS,
+    cost: float = 1.0,
+    method: str = "auto",
+    prior: object = "perks",
+    draws: int = 1000,
+    interval: float = 0.95,
+    replications: int = 100,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Plan:
+    """Say how many units to label for a wanted precision, how to allocate them, and which next.
+
+    Parameters
+    ----------
+    predictions, test_set : path or dataframe, optional
+        As for `correct`. With both, the test set is a pilot and its posterior is the truth to
+        plan for; without a test set `P` and `base_rates` are assumed; without either, all is.
+    half_width : float, optional
+        The wanted half-width of the interval, in units or in the value's own unit.
+    cv : float, optional
+        Or the wanted coefficient of variation: half-width / (1.96 · figure) at 95%.
+    next : int, optional
+        Which units to audit next, so many, because they reduce the variance most per label.
+    interest : hashable, optional
+        The class whose count or total matters; by default the smallest.
+    predicted, true, value, id, overlap, classes : optional
+        As for `correct`. With `id`, `next` names the units.
+    by : str, optional
+        A column of groups, to spread `next` over.
+    P, base_rates, N, values, test_base_rates : optional
+        What to assume; see `simulate`.
+    design : str
+        "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
+        there is nothing to allocate and one number comes back.
+    allocations : sequence of str
+        "proportional" to the predicted classes, "equal", or "neyman": in proportion to the size of
+        a predicted class (units, or their total) times the spread of the class of interest in it.
+    cost : float
+        What a label costs.
+    method, prior, draws, interval : optional
+        As for `correct`: the precision planned is that of this method.
+    replications : int
+        Test sets simulated at the planned n, for each allocation.
+    seed : int, optional
+        The same seed gives the same plan.
+    progress : callable, optional
+        Called with the fraction done.
+
+    Examples
+    --------
+    >>> found = plan(P=[[0.9, 0.1], [0.1, 0.9]], base_rates=[0.2, 0.8], N=50_000, half_width=1000,
+    ...              allocations=["neyman"], replications=40, draws=400, seed=1)
+    >>> 400 < found.best["n"] < 700
+    True
+    """
+    if half_width is not None and cv is not None:
+        raise OptionError("Give `half_width` or `cv`, not both.")
+    if half_width is None and cv is None and next is None:
+        raise OptionError(
+            "A plan needs what to reach: `half_width` or `cv`; or `next`, how many to label now."
+        )
+    for name, given in (("half_width", half_width), ("cv", cv), ("cost", cost)):
+        if given is not None and not given > 0:
+            raise OptionError(f"`{name}` must be more than 0; {given!r} came.")
+    unknown = sorted(set(allocations) - set(ALLOCATIONS))
+    if unknown or not allocations:
+        raise OptionError(f"`allocations` must be some of {list(ALLOCATIONS)}; {unknown} came.")
+    settings = make_settings(
+        2, design=design, method=method, prior="perks", noise=True, overlap=overlap, draws=draws,
+        interval=interval, seed=seed,
+    )  # fmt: skip
+    seed = settings.seed
+    case = make_situation(
+        predictions, test_set, predicted=predicted, true=true, value=value, id=id, overlap=overlap,
+        classes=classes, P=P, base_rates=base_rates, N=N, values=values,
+        test_base_rates=test_base_rates, design=design, prior=prior, seed=seed,
+    )  # fmt: skip
+    rng = np.random.Generator(np.random.SFC64(seed))
+    g = position(case.classes, interest, case.beta)
+    truths = [case.possible(rng) for _ in range(1 if case.certain else TRUTHS)]
+    truth = float(np.mean([possible.truth[g] for possible in truths]))
+    z = float(ndtri((1 + interval) / 2))
+    target = half_width if cv is None else cv * z * truth
+    notes: list[str] = []
+    rows: list[dict[str, Any]] = []
+    curve: list[dict[str, Any]] = []
+    if target is not None:
+        names = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
+        options: dict[str, Any] = {
+            "method": method, "prior": prior, "overlap": overlap, "draws": draws,
+            "interval": interval,
+        }  # fmt: skip
+        for k, name in enumerate(names):
+            search = _Search(case, truths, g, name, options, rng)
+            row, points = search.solve(
+                float(target),
+                replications,
+                lambda f, k=k: None if progress is None else progress((k + f) / len(names)),  # type: ignore[misc]
+            )
+            row |= {"cv": row["half_width"] / z / truth if truth else None}
+            row["cost"] = None if row["n"] is None else row["more"] * cost
+            rows.append(row)
+            curve += points
+        if all(row["n"] is None for row in rows):
+            notes.append(
+                f"Labelling {rows[0]['most']:,} units would not be enough."
+                + (
+                    " What remains is which of the other units were misclassified: audit the "
+                    "largest ones (`next`, a certainty stratum)."
+                    if case.totals
+                    else ""
+                )
+            )
+        fewest = min((row["n"] for row in rows if row["n"] is not None), default=0)
+        if case.totals and fewest > MUCH * case.N:
+            notes.append(
+                f"That is {fewest / case.N:.0%} of all units: with values so unequal, what remains "
+                "is which of the large units were misclassified. Audit the largest ones (`next`, a "
+                "certainty stratum) rather than so many at random."
+            )
+    following: list[dict[str, Any]] = []
+    if next is not None:
+        following, note = next_units(
+            case, g, next, predictions=predictions, test_set=test_set, predicted=predicted,
+            value=value, id=id, by=by, prior=prior, rng=rng,
+        )  # fmt: skip
+        notes += note
+    info = {
+        "design": design,
+        "method": settings.method,
+        "totals": case.totals,
+        "N": case.N,
+        "truth": truth,
+        "audited": case.audited,
+        "interval": interval,
+        "cost": cost,
+        "draws": draws,
+        "replications": replications,
+        "seed": seed,
+        "notes": notes,
+    }
+    return Plan(
+        case.classes,
+        case.classes[g],
+        None if target is None else float(target),
+        curve,
+        following,
+        info,
+        rows,
+    )
+
+
+def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST) -> Integers:
+    """Spread n units over classes by weight, at least `least` in each and never more than exist.
+
+    Examples
+    --------
+    >>> allocate_units(100, [1, 1, 2], [10, 500, 500])
+    array([10, 30, 60])
+    """
+    capacity = np.asarray(capacity, np.int64)
+    weight = np.asarray(weights, float)
+    weight = weight if weight.sum() > 0 else np.ones_like(weight)
+    n = int(min(n, capacity.sum()))
+    given = np.minimum(least, capacity)
+    if given.sum() >= n:
+        few = np.minimum(largest_remainder(np.maximum(capacity, 1e-9), n), capacity)
+        return np.asarray(few, np.int64)
+    floor = given.copy()
+    settled = np.zeros(len(weight), bool)
+    while (free := ~settled).any():  # classes at a bound are settled; the rest share what is left
+        left = n - int(given[settled].sum())
+        shares = weight[free] if weight[free].sum() > 0 else capacity[free].astype(float)
+        wanted = left * shares / shares.sum()
+        high, low = wanted > capacity[free], wanted < floor[free]
+        if not (low.any() or high.any()):
+            given[free] = largest_remainder(shares, left)
+            break
+        places = np.flatnonzero(free)[high if high.any() else low]
+        given[places] = (capacity if high.any() else floor)[places]
+        settled[places] = True
+    given = np.clip(given, floor, capacity)
+    while given.sum() != n:  # rounding, and the rare case of floors after ceilings
+        step = 1 if given.sum() < n else -1
+        room = (capacity - given) if step > 0 else (given - floor)
+        given[int(np.where(room > 0, weight + 1e-12 * room, -1).argmax())] += step
+    return np.asarray(given, np.int64)
+
+
+class _Search:
+    """The number of test units for a wanted half-width, under one allocation."""
+
+    def __init__(
+        self,
+        case: Situation,
+        truths: list[Situation],
+        g: int,
+        allocation: str,
+        options: dict[str, Any],
+        rng: np.random.Generator,
+    ) -> None:
+        self._case, self._truths = case, truths
+        self._g, self._allocation = g, allocation
+        self._options, self._rng = options, rng
+        self._sums = case.sums(rng)
+
+    def per_class(self, n: int) -> Integers | None:
+        """Give the test units per predicted class; None where the design leaves them to chance."""
+        case = self._case
+        if case.design != "by_prediction":
+            return None
+        weights = case.v_hat.astype(float)
+        if self._allocation == "equal":
+            weights = np.ones(case.K)
+        elif self._allocation == "neyman":
+            c = case.c[self._g]
+            weights = np.abs(self._sums[0]) * np.sqrt(c * (1 - c))
+        return allocate_units(n, weights, case.v_hat)
+
+    def measure(self, n: int, replications: int) -> tuple[float, float]:
+        """Give the expected half-width at n, and its Monte Carlo error."""
+        rng, truths = self._rng, self._truths
+        per_class = self.per_class(n)
+        size: ArrayLike = n if per_class is None else per_class
+        share = max(1, replications // len(truths))
+        halves = []
+        for truth in truths:
+            study = truth.simulate(size, share, rng)
+            outcome = run_method(study, count=share, rng=rng, **self._options)
+            halves.append((outcome.upper - outcome.lower)[:, self._g] / 2)
+        half = np.concatenate(halves)
+        half = half[np.isfinite(half)]
+        if len(half) < 2:
+            return np.inf, np.inf
+        return float(half.mean()), float(half.std(ddof=1) / np.sqrt(len(half)))
+
+    def solve(
+        self, target: float, replications: int, progress: Callable[[float], None]
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Find the n whose expected half-width is the target, and the curve on the way."""
+        case = self._case
+        work, done = GRID * ROUGH + 3 * replications, 0
+        most = MOST if case.design == "shifted" else min(case.N, MOST)
+        if case.design == "by_class":
+            most = min(most, int(case.N * 0.95))
+        first = min(max(LEAST * case.K, 20), most)
+        grid = np.unique(np.geomspace(first, most, GRID).round().astype(int))
+        points: list[dict[str, Any]] = []
+
+        def add(n: int, size: int, on_grid: bool) -> tuple[float, float]:
+            nonlocal done
+            half, error = self.measure(n, size)
+            done += size
+            progress(min(done / work, 1.0))
+            if np.isfinite(half):
+                points.append(
+                    {
+                        "allocation": self._allocation, "n": n, "half_width": half,
+                        "error": error, "grid": on_grid,
+                    }
+                )  # fmt: skip
+            return half, error
+
+        for n in grid:
+            add(int(n), ROUGH, True)
+        n = self._crossing(points, target)
+        row: dict[str, Any] = {"allocation": self._allocation, "most": most}
+        if n is None:
+            last = points[-1]
+            return row | {
+                "n": None, "more": None, "per_class": None, "half_width": last["half_width"],
+                "error": last["error"],
+            }, points  # fmt: skip
+        for _step in range(MOST_STEPS):
+            half, _ = add(n, replications, False)
+            better = self._crossing(points, target)
+            if better is None or better == n or abs(half / target - 1) <= NEAR:
+                break
+            n = better
+        best = min(
+            (point for point in points if not point["grid"]),
+            key=lambda point: abs(point["half_width"] / target - 1),
+        )
+        n = int(best["n"])
+        per_class = self.per_class(n)
+        points.sort(key=lambda point: point["n"])
+        return row | {
+            "n": n,
+            "more": max(n - case.audited, 0),
+            "per_class": None if per_class is None else per_class.tolist(),
+            "half_width": best["half_width"],
+            "error": best["error"],
+        }, points
+
+    def _crossing(self, points: list[dict[str, Any]], target: float) -> int | None:
+        """Where the curve through the points falls to the target; None when it never does.
+
+        Half-widths fall as n^(−1/2) at first and as (N − n)^(1/2) at the end, so the curve is
+        nearly a line in the logarithm of n/(N − n).
+        """
+        case = self._case
+        ceiling = np.inf if case.design == "shifted" else case.N + 1.0
+        found = sorted(points, key=lambda point: int(point["n"]))
+        n = np.array([point["n"] for point in found], float)
+        half = np.array([max(point["half_width"], 1e-300) for point in found])
+        if half.min() > target:
+            return None
+        below = half <= target
+        k = int(below.argmax())
+        if k == 0:
+            return int(n[0])
+        x = np.log(n / (1 - n / ceiling))
+        part = np.log(half[k - 1] / target) / np.log(half[k - 1] / half[k])
+        at = np.exp(x[k - 1] + part * (x[k] - x[k - 1]))
+        return int(np.clip(np.ceil(at / (1 + at / ceiling)), n[k - 1], n[k]))
+
+
+def _short(x: float) -> str:
+    return f"{x:,.0f}" if 1000 <= abs(x) < 1e9 else f"{x:.3g}"
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    lines = []
+    for row in table:
+        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
+    return lines

@@ -1,0 +1,55 @@
+"""Groups whose truth is known: coverage, and squared error against the classical answers."""
+
+import numpy as np
+import pytest
+
+from trueup.groups import GroupData, correct_groups
+from trueup.groups_allocate import base_rates
+
+P = np.array([[0.95, 0.05], [0.15, 0.85]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [5, 100, 2000])
+def test_coverage_and_error_of_counts_when_P_is_known(rng, size):
+    """P is given, so groups are independent and coverage has binomial bounds."""
+    B = 1500
+    v = rng.binomial(size, rng.beta(1.5, 15, B))
+    v = np.stack([size - v, v], axis=1)
+    v_hat = rng.multinomial(v, P).sum(axis=1)
+    draws = np.repeat(P[None], 400, axis=0)
+    answer = correct_groups(draws, base_rates(draws, v_hat.sum(axis=0)), GroupData(v_hat), rng)
+    inside = (answer.lower <= v) & (v <= answer.upper)
+    cover = inside[:, 1].mean()
+    # 400 draws leave an error of about 0.005 in the level of a quantile; counts are discrete
+    assert cover > 0.94 - 5 * np.sqrt(0.95 * 0.05 / B)
+    assert cover < 0.999
+
+    mine = (answer.mean - v)[:, 1] ** 2
+    c = v.mean(axis=0)[:, None] * P
+    c /= c.sum(axis=0)
+    others = {
+        "naive": v_hat,
+        "inverse": np.linalg.solve(P.T, v_hat.T).T,
+        "calibrated": v_hat @ c.T,
+    }
+    for name, estimate in others.items():
+        gain = (estimate - v)[:, 1] ** 2 - mine
+        assert gain.mean() > -5 * gain.std() / np.sqrt(B), name
+    gain = (others["naive"] - v)[:, 1] ** 2 - mine
+    assert gain.mean() > 0
+
+
+@pytest.mark.slow
+def test_the_whole_agrees_with_inversion_when_P_is_known(rng):
+    """The sum over groups stays within a few percent of a sd of Qv̂."""
+    size = np.repeat([5, 50, 500], 200)
+    v = rng.binomial(size, rng.beta(1.5, 15, len(size)))
+    v = np.stack([size - v, v], axis=1)
+    v_hat = rng.multinomial(v, P).sum(axis=1)
+    draws = np.repeat(P[None], 400, axis=0)
+    answer = correct_groups(draws, base_rates(draws, v_hat.sum(axis=0)), GroupData(v_hat), rng)
+    inverse = np.linalg.solve(P.T, v_hat.sum(axis=0))
+    sd = answer.whole.std(axis=0)
+    assert np.all(np.abs(answer.whole.mean(axis=0) - inverse) < 3 * sd)
+    assert np.all(np.abs(answer.whole.mean(axis=0) - v.sum(axis=0)) < 5 * sd)
