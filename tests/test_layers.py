@@ -14,12 +14,13 @@ SOURCE = Path(trueup.__file__).parent
 # Left to right. Modules on one line stand beside each other.
 LAYERS = [
     {"errors", "__init__"},
-    {"prior", "contingency", "counts", "noise", "simplex_normal", "kloos"},
-    {"parts", "totals", "posterior", "classical", "samplers"},
-    {"estimate", "settings"},
+    {"prior", "contingency", "counts", "noise", "simplex_normal", "kloos", "derived"},
+    {"parts", "totals", "posterior", "classical", "samplers", "groups"},
+    {"estimate", "settings", "strata"},
     {"aggregates", "inverse", "design", "simulation"},
     {"cautions"},
     {"methods"},
+    {"grouped"},
     {"tables", "charts"},
     {"frames"},
     {"duck"},
@@ -36,7 +37,7 @@ LAYERS = [
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-CORE = set().union(*LAYERS[:7])
+CORE = set().union(*LAYERS[: LAYERS.index({"grouped"}) + 1])
 
 
 def modules():

@@ -45,6 +45,7 @@ def case_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--seed", type=int, help="The same seed gives the same numbers."),
             click.option("--plot", type=click.Path(), help="Write a chart to FILE.svg or .png."),
             click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+            click.option("--quiet", is_flag=True, help="No progress bar."),
         )
     ):
         command = option(command)
@@ -57,7 +58,9 @@ def case_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--design", default="random", show_default=True, help="How test units are drawn.")
 @click.option("--method", "methods", multiple=True, help="Only these; may be repeated.")
 @click.option("--replications", type=int, default=400, show_default=True, help="How many.")
-def compare(plot: str | None, as_json: bool, test_size: str | None, **options: Any) -> None:
+def compare(
+    plot: str | None, as_json: bool, quiet: bool, test_size: str | None, **options: Any
+) -> None:
     """See how every method would do on your case, by simulation with a known truth.
 
     The case is PREDICTIONS and TEST_SET (CSV or Parquet), or what you assume:
@@ -70,11 +73,9 @@ def compare(plot: str | None, as_json: bool, test_size: str | None, **options: A
     _check_chart(plot)
     options["methods"] = options["methods"] or None
     if test_size is not None:
-        sizes = parse_list("--test-size", test_size)
+        sizes = [int(x) if x.is_integer() else x for x in parse_list("--test-size", test_size)]
         options["n"] = sizes[0] if len(sizes) == 1 else sizes
-        if len(sizes) == 1 and sizes[0] == int(sizes[0]):
-            options["n"] = int(sizes[0])
-    with progress_bar() as bar, quiet_warnings():
+    with progress_bar(quiet) as bar, quiet_warnings():
         found = trueup.compare(**_case(options), progress=bar)
     answer = {
         "rows": found.rows(),
@@ -93,13 +94,15 @@ def compare(plot: str | None, as_json: bool, test_size: str | None, **options: A
 @click.option("--half-width", type=float, help="The wanted half-width of the interval.")
 @click.option("--cv", type=float, help="Or the wanted coefficient of variation: 0.05.")
 @click.option("--next", "next_", type=int, help="Which units to audit next: how many.")
+@click.option("--certainty", type=int, default=0, help="Audit so many of the largest for certain.")
 @click.option("--by", help="Column of groups, to name them with --next.")
+@click.option("--worth", type=float, help="Test units that the assumed rates are worth.")
 @click.option("--cost", type=float, default=1.0, show_default=True, help="Of a label.")
 @click.option("--design", default="by_prediction", show_default=True, help="As in correct.")
 @click.option("--allocation", "allocations", multiple=True, help="Only these; may be repeated.")
 @click.option("--method", default="auto", show_default=True, help="As in correct.")
 @click.option("--replications", type=int, default=100, show_default=True, help="Test sets.")
-def plan(plot: str | None, as_json: bool, next_: int | None, **options: Any) -> None:
+def plan(plot: str | None, as_json: bool, quiet: bool, next_: int | None, **options: Any) -> None:
     """Say how many units to label for a wanted precision, and which next.
 
     From PREDICTIONS and a pilot TEST_SET, from PREDICTIONS and assumed rates, or all assumed:
@@ -110,7 +113,7 @@ def plan(plot: str | None, as_json: bool, next_: int | None, **options: Any) -> 
 
     _check_chart(plot)
     options["allocations"] = options["allocations"] or ("proportional", "equal", "neyman")
-    with progress_bar() as bar, quiet_warnings():
+    with progress_bar(quiet) as bar, quiet_warnings():
         found = trueup.plan(**_case(options), next=next_, progress=bar)
     answer = {
         "rows": found.rows(),

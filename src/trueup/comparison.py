@@ -336,9 +336,15 @@ def _recommend(
         for row in field_of
         if row is not pick and not _differs(errors, row["method"], name)
     ]
+    few = [other for other in others if len(errors[other]) < len(errors[name]) / 2]
+    others = [other for other in others if other not in few]
     if others:
         verb = "is" if len(others) == 1 else "are"
         words.append(f"{_listed(others)} {verb} no different within the Monte Carlo error.")
+    words += [
+        f"{other!r} ran on {len(errors[other])} replications only, too few to tell."
+        for other in few
+    ]
     naive = next((row for row in rows if row["method"] == "naive"), None)
     if naive is not None and naive["mse"] is not None and name != "naive":
         if _differs(errors, "naive", name):
@@ -372,7 +378,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _short(x: float) -> str:
-    return f"{x:,.0f}" if 1000 <= abs(x) < 1e9 else f"{x:.3g}"
+    return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
 def _with_error(x: float | None, error: float | None) -> str:

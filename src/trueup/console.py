@@ -28,16 +28,19 @@ class Command(click.Command):
 class progress_bar:  # noqa: N801  (a context manager, used as a function)
     """A bar on standard error that shows only when the work takes longer than half a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
         import time
 
         self._clock, self._start = time.monotonic, time.monotonic()
-        self._shown = False
+        self._shown, self._quiet, self._last = False, quiet, 0.0
 
     def __enter__(self) -> Callable[[float], None] | None:
-        return self._update if sys.stderr.isatty() else None
+        return self._update if sys.stderr.isatty() and not self._quiet else None
 
     def _update(self, fraction: float) -> None:
+        if fraction < self._last:  # the next piece of work: the table is read, draws begin
+            self._start = self._clock()
+        self._last = fraction
         elapsed = self._clock() - self._start
         if elapsed < 0.5:
             return

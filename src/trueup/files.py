@@ -65,12 +65,11 @@ class FileTable(DuckTable):
                 f"The path {self._path!r} must {what}.",
                 hint="check the spelling and the folder you are in.",
             )
-        if "COLUMN_TYPES" in message and self._many:
+        mismatch = "schema mismatch" in message.lower()
+        if self._many and self._format == "csv" and (mismatch or "COLUMN_TYPES" in message):
             return self._mismatch(self._lacking())
-        if "schema mismatch" in message.lower():
-            return self._mismatch(
-                message.replace("\n", " ").split("Candidate")[0].split("Poten")[0]
-            )
+        if mismatch:
+            return self._mismatch(message.split("\n")[0].split("schema mismatch in glob: ")[-1])
         return FileError(
             f"{self.name} must be a readable table; DuckDB says: {first_line(error)}",
             hint="is the file whole? Open it and check its header and the lines named."

@@ -13,8 +13,7 @@ from trueup.aggregates import columns, rest_aggregates
 from trueup.counts import Counts, make_counts
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import Answer, Estimate, GroupFigures, summarise
-from trueup.groups import GroupData, correct_groups, mean_values
-from trueup.groups_allocate import base_rates
+from trueup.groups import GroupData, base_rates, correct_groups, mean_values
 from trueup.methods import METHODS, finish, split
 from trueup.parts import GroupCounts, Parts
 from trueup.settings import Settings
@@ -57,7 +56,8 @@ def estimate_parts(
         one = METHODS[settings.method](counts, settings)
         assert one.draws is not None
         assert one.P is not None
-        strata = [Stratum(one.draws, one.P, base_rates(one.P, counts.v_hat), one.info)]
+        rest, _ = split(counts, settings)
+        strata = [Stratum(one.draws, one.P, _beta(one.P, rest), one.info)]
         info = one.info
     if found.strata.columns:
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
@@ -90,8 +90,8 @@ def _strata(
             answer = METHODS[settings.method](c, settings)
             assert answer.draws is not None
             assert answer.P is not None
-            beta = base_rates(answer.P, np.maximum(c.v_hat, 1))
-            strata.append(Stratum(answer.draws, answer.P, beta, answer.info))
+            rest, _ = split(c, settings)
+            strata.append(Stratum(answer.draws, answer.P, _beta(answer.P, rest), answer.info))
         info: dict[str, Any] = {}
     else:
         if settings.method in ("bayes", "constrained") and settings.asked != "auto":
@@ -224,7 +224,13 @@ def _means(stratum: Stratum, counts: Counts) -> Floats | None:
     if counts.u_hat is None:
         return None
     squares = None if counts.w_hat is None else float(counts.w_hat.sum())
-    return mean_values(stratum.u, stratum.beta, counts.N, squares)
+    return mean_values(stratum.u, _beta(stratum.P, counts), counts.N, squares)
+
+
+def _beta(P: Floats, counts: Counts) -> Floats:
+    """Base rates of these units on each draw; where there are no units, any will do."""
+    v_hat = counts.v_hat if counts.N else np.ones(counts.K, dtype=np.int64)
+    return base_rates(P, v_hat)
 
 
 def _data(parts: Parts, which: Any, signed: bool, overlap: bool) -> GroupData:

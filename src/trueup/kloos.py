@@ -4,8 +4,8 @@ Kloos, Meertens, Scholtus and Karch, *Comparing Correction Methods to Reduce Mis
 Bias*, BNAIC/Benelearn 2020, doi:10.1007/978-3-030-76640-5_5. The wanted figure is the share α of
 class 1; sensitivity is p₁₁, specificity p₀₀, the population has N units and the test set n, drawn
 at random and small beside the population. Terms of order 1/n³ and smaller are left out, as there.
-The printed root mean squared errors (their Table 2, ×10⁻²: 1.581, 5.000, 3.807, 5.003, 1.508) are
-those of α = 0.5, rates 0.6 and 0.7, n = 1,000 and no terms in 1/N; the formulas here keep the
+The root mean squared errors of their Table 2 (×10⁻²: 1.581, 5.000, 3.807, 5.003, 1.508) come out at
+α = 0.5, rates of 0.6 and 0.7, n = 1,000 and no terms in 1/N; the formulas here keep the
 latter. They serve as oracles: what `simulate` gives must have these moments.
 """
 

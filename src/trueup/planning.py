@@ -36,6 +36,8 @@ ROUGH = 20
 """Test sets for each of them; the plan itself takes `replications`."""
 TRUTHS = 20
 """Truths that a pilot leaves possible; every point of every curve takes the same ones."""
+CONTRADICTION = 0.05
+"""A predicted class may be this share more or less than the assumed rates say, without a word."""
 NEAR = 0.03
 """The search ends when the half-width is this near to the wanted one ..."""
 MOST_STEPS = 5
@@ -93,12 +95,14 @@ class Plan:
         info, lines = self.info, []
         what = "total" if info["totals"] else "count"
         if self.target is not None:
+            certain = f"; {info['certainty']:,} of the largest units for certain"
             lines += [
                 f"To know the {what} of {self.interest!r} (about {_short(info['truth'])}) to "
-                f"within ± {_short(self.target)} with {info['interval']:.0%} intervals:",
+                f"within ± {_short(self.target)} with {info['interval']:.0%} intervals"
+                f"{certain if info['certainty'] else ''}:",
                 "",
             ]
-            header = ["allocation", "test units", "of which new", *map(str, self.classes)]
+            header = ["allocation", "test units", "of which new", *(f"ŝ={c}" for c in self.classes)]
             header += ["half-width", "CV", "cost"]
             table = [header]
             for row in self._rows:
@@ -149,6 +153,7 @@ def plan(
     half_width: float | None = None,
     cv: float | None = None,
     next: int | None = None,
+    certainty: int = 0,
     interest: Hashable | None = None,
     predicted: str = "predicted",
     true: str = "true",
@@ -161,6 +166,7 @@ def plan(
     base_rates: ArrayLike | None = None,
     N: int | None = None,
     values: Any = None,
+    worth: float | None = None,
     test_base_rates: ArrayLike | None = None,
     design: str = "by_prediction",
     allocations: Sequence[str] = ALLOCATIONS,
@@ -186,6 +192,9 @@ def plan(
         Or the wanted coefficient of variation: half-width / (1.96 · figure) at 95%.
     next : int, optional
         Which units to audit next, so many, because they reduce the variance most per label.
+    certainty : int
+        Audit this many of the largest units for certain and plan for the rest. Worth it when a
+        few units hold much of the total.
     interest : hashable, optional
         The class whose count or total matters; by default the smallest.
     predicted, true, value, id, overlap, classes : optional
@@ -194,6 +203,9 @@ def plan(
         A column of groups, to spread `next` over.
     P, base_rates, N, values, test_base_rates : optional
         What to assume; see `simulate`.
+    worth : float, optional
+        How many test units the assumed rates are worth: the plan is then for rates around them,
+        from a Dirichlet prior. By default they are taken as they are.
     design : str
         "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
         there is nothing to allocate and one number comes back.
@@ -238,7 +250,7 @@ def plan(
     case = make_situation(
         predictions, test_set, predicted=predicted, true=true, value=value, id=id, overlap=overlap,
         classes=classes, P=P, base_rates=base_rates, N=N, values=values,
-        test_base_rates=test_base_rates, design=design, prior=prior, seed=seed,
+        worth=worth, test_base_rates=test_base_rates, design=design, prior=prior, seed=seed,
     )  # fmt: skip
     rng = np.random.Generator(np.random.SFC64(seed))
     g = position(case.classes, interest, case.beta)
@@ -246,7 +258,13 @@ def plan(
     truth = float(np.mean([possible.truth[g] for possible in truths]))
     z = float(ndtri((1 + interval) / 2))
     target = half_width if cv is None else cv * z * truth
-    notes: list[str] = []
+    rest = case
+    if certainty:
+        if int(certainty) != certainty or not 0 < certainty < case.N:
+            raise OptionError(f"`certainty` must be a number of units; {certainty!r} came.")
+        rest = case.without_largest(int(certainty), rng)
+        truths = [rest.possible(rng) for _ in range(1 if rest.certain else TRUTHS)]
+    notes = _contradiction(case)
     rows: list[dict[str, Any]] = []
     curve: list[dict[str, Any]] = []
     if target is not None:
@@ -256,22 +274,25 @@ def plan(
             "interval": interval,
         }  # fmt: skip
         for k, name in enumerate(names):
-            search = _Search(case, truths, g, name, options, rng)
+            search = _Search(rest, truths, g, name, options, rng)
             row, points = search.solve(
                 float(target),
                 replications,
                 lambda f, k=k: None if progress is None else progress((k + f) / len(names)),  # type: ignore[misc]
             )
             row |= {"cv": row["half_width"] / z / truth if truth else None}
+            if row["n"] is not None:
+                row |= {"n": row["n"] + certainty, "more": row["more"] + certainty}
+            row |= {"certainty": certainty}
             row["cost"] = None if row["n"] is None else row["more"] * cost
             rows.append(row)
-            curve += points
+            curve += [point | {"n": point["n"] + certainty} for point in points]
         if all(row["n"] is None for row in rows):
             notes.append(
                 f"Labelling {rows[0]['most']:,} units would not be enough."
                 + (
                     " What remains is which of the other units were misclassified: audit the "
-                    "largest ones (`next`, a certainty stratum)."
+                    "largest ones for certain (`certainty`, `next`)."
                     if case.totals
                     else ""
                 )
@@ -280,8 +301,8 @@ def plan(
         if case.totals and fewest > MUCH * case.N:
             notes.append(
                 f"That is {fewest / case.N:.0%} of all units: with values so unequal, what remains "
-                "is which of the large units were misclassified. Audit the largest ones (`next`, a "
-                "certainty stratum) rather than so many at random."
+                "is which of the large units were misclassified. Audit the largest ones for "
+                "certain (`certainty`, `next`) rather than so many at random."
             )
     following: list[dict[str, Any]] = []
     if next is not None:
@@ -297,6 +318,7 @@ def plan(
         "N": case.N,
         "truth": truth,
         "audited": case.audited,
+        "certainty": certainty,
         "interval": interval,
         "cost": cost,
         "draws": draws,
@@ -313,6 +335,21 @@ def plan(
         info,
         rows,
     )
+
+
+def _contradiction(case: Situation) -> list[str]:
+    """What to say when assumed rates do not go with the predictions that are there."""
+    if case.counts is not None:
+        return []
+    expected, found = case.P.T @ case.beta, case.v_hat / case.N
+    h = int(np.abs(expected - found).argmax())
+    if abs(expected[h] - found[h]) <= CONTRADICTION:
+        return []
+    return [
+        f"The assumed rates and shares would have {expected[h]:.0%} predicted "
+        f"{case.classes[h]!r}; the predictions have {found[h]:.0%}. The plan is for the assumed "
+        "ones: are they right?"
+    ]
 
 
 def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST) -> Integers:
@@ -481,7 +518,7 @@ class _Search:
 
 
 def _short(x: float) -> str:
-    return f"{x:,.0f}" if 1000 <= abs(x) < 1e9 else f"{x:.3g}"
+    return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -446,7 +446,11 @@ def _count(
                 others = M[:, j + 1 :].sum(axis=1)
                 take = np.minimum(left, M[:, j])
                 some = (left > 0) & (others > 0)
-                drawn = rng.hypergeometric(M[:, j], others, np.where(some, left, 0))
+                if size.sum() >= HYPERGEOMETRIC_LIMIT:
+                    chance = M[:, j] / np.maximum(M[:, j] + others, 1)
+                    drawn = np.minimum(rng.binomial(left, chance), M[:, j])
+                else:
+                    drawn = rng.hypergeometric(M[:, j], others, np.where(some, left, 0))
                 cells[:, j] = np.where(some, drawn, take)
                 left = left - cells[:, j]
     n = np.zeros((R, K, K), np.int64)

@@ -13,10 +13,11 @@ from trueup.aggregates import columns
 from trueup.counts import Counts
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.methods import estimate
+from trueup.posterior import draw_dirichlet
 from trueup.settings import DESIGNS, make_settings
 from trueup.simulation import Simulation, lognormal, simulate
 
-__all__ = ["Situation", "assume", "make_situation", "pilot", "position"]
+__all__ = ["Situation", "assume", "doubted", "make_situation", "pilot", "position"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -115,7 +116,7 @@ class Situation:
     @property
     def certain(self) -> bool:
         """Whether there is one truth only: assumed rates, and no units of unknown class."""
-        return self.draws is None and self.y is None
+        return self.draws is None and (self.y is None or self.s is not None)
 
     def possible(self, rng: np.random.Generator) -> Situation:
         """Give a truth that the pilot leaves possible; without a pilot, the assumed one."""
@@ -127,12 +128,36 @@ class Situation:
 
     def settled(self, rng: np.random.Generator) -> Situation:
         """Give every unit a true class, at random by what its prediction makes likely."""
-        if self.y is None:
+        if self.y is None or self.s is not None:
             return self
         assert self.s_hat is not None
         edges = np.cumsum(self.c, axis=0)[:-1].T
         s = (rng.random((len(self.s_hat), 1)) >= edges[self.s_hat]).sum(axis=1)
         return replace(self, s=s)
+
+    def without_largest(self, count: int, rng: np.random.Generator) -> Situation:
+        """The case without its `count` largest units: what is left beside a certainty stratum."""
+        case = self
+        if self.y is None:
+            if self.values is None:
+                raise OptionError(
+                    "A certainty stratum of the largest units needs values to be large.",
+                    hint="give `value` with a table, or `values`.",
+                )
+            s = np.repeat(np.arange(self.K), self.simulate(0, 1, rng, "random").v)
+            s_hat = (rng.random((len(s), 1)) >= self.P.cumsum(axis=1)[:, :-1][s]).sum(axis=1)
+            case = replace(self, s=s, s_hat=s_hat, y=np.asarray(self.values(s), float), values=None)
+        assert case.y is not None
+        assert case.s_hat is not None
+        keep = np.sort(np.argsort(-np.abs(case.y), kind="stable")[count:])
+        s_hat = case.s_hat[keep]
+        return replace(
+            case,
+            s_hat=s_hat,
+            y=case.y[keep],
+            s=None if case.s is None else case.s[keep],
+            v_hat=np.bincount(s_hat, minlength=self.K),
+        )
 
     @property
     def truth(self) -> Floats:
@@ -180,6 +205,7 @@ def make_situation(
     base_rates: ArrayLike | None = None,
     N: int | None = None,
     values: Any = None,
+    worth: float | None = None,
     test_base_rates: ArrayLike | None = None,
     design: str,
     prior: object,
@@ -196,7 +222,8 @@ def make_situation(
                 "Without tables, `P`, `base_rates` and `N` must say what to assume.",
                 hint="give the error rates (rows true), the classes' shares and the units.",
             )
-        return assume(P, base_rates, N, values, classes, design, test_base_rates)
+        found = assume(P, base_rates, N, values, classes, design, test_base_rates)
+        return found if worth is None else doubted(found, worth, seed)
     from trueup.gather import gather
     from trueup.sources import open_table
 
@@ -227,6 +254,7 @@ def make_situation(
             raise ClassError(f"`classes` must list every predicted class; not listed: {unknown}.")
         found = assume(P, base_rates, int(tally.units.sum()), None, labels, design, test_base_rates)
         found = replace(found, v_hat=np.array([seen.get(label, 0) for label in labels]))
+        found = found if worth is None else doubted(found, worth, seed)
     if value is not None:
         place = {label: h for h, label in enumerate(found.classes)}
         rows = population.rows([predicted], value=value)
@@ -260,6 +288,21 @@ def assume(
     v_hat = np.round(trial.v @ rates).astype(np.int64)
     v_hat[v_hat.argmax()] += N - v_hat.sum()
     return Situation(trial.classes, rates, beta, v_hat, design, values=values, test_shares=shares)
+
+
+def doubted(case: Situation, worth: float, seed: int) -> Situation:
+    """The same case, where the assumed rates are no surer than `worth` test units would make them.
+
+    Rows of P ~ Dir(worth · β_g · p_g) and β ~ Dir(worth · β): a conjugate prior (Theorem 1) around
+    what is assumed.
+    """
+    if not worth > 0:
+        raise OptionError(f"`worth` must be a number of test units above 0; {worth!r} came.")
+    rng = np.random.Generator(np.random.SFC64(seed))
+    least = 1e-6  # an assumed 0 stays practically 0
+    rows = draw_dirichlet(np.maximum(worth * case.beta[:, None] * case.P, least), POSTERIOR, rng)
+    beta = draw_dirichlet(np.maximum(worth * case.beta, least), POSTERIOR, rng)
+    return replace(case, draws=(rows, beta))
 
 
 def pilot(counts: Counts, design: str, prior: object, seed: int) -> Situation:

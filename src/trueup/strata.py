@@ -19,7 +19,7 @@ from scipy.special import xlogy
 
 from trueup.contingency import solve_Q
 from trueup.errors import EstimateError, OptionError
-from trueup.groups_concentration import MIDDLE, adapt, log_middle, walk
+from trueup.groups.concentration import MIDDLE, adapt, log_middle, walk
 from trueup.posterior import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.simplex_normal import effective_size, resample

@@ -212,7 +212,7 @@ def table_1_text(lines: list[Line]) -> str:
             chosen = [line for line in lines if (line.design, line.n) == (design, n)]
             of = " (4 webshops of 50)" if n == 50 else " (150 webshops of 2,000)"
             text += ["", f"n = {n:,}, {words}{of if design == 'by_class' else ''}"]
-            text.append(f"{'':12}{'Bias':>24}{'Var':>24}{'MSE':>24}")
+            text.append(f"{'':12}{'Bias':>26}{'Var':>26}{'MSE':>26}")
             for line in chosen:
                 cells = {
                     "bias": (line.bias / 1e6, line.bias_error / 1e6, line.paper[0]),
@@ -229,8 +229,8 @@ def table_1_text(lines: list[Line]) -> str:
 
 
 def _cell(ours: float, error: float, paper: float, finite: bool) -> str:
-    if not finite and abs(ours) > 9999:
-        shown = f"{ours:.1e} †"
+    if abs(ours) > 999:
+        shown = f"{ours:.1e} ± {error:.0e}" + ("" if finite else " †")
     else:
         shown = f"{ours:.1f} ± {error:.1f}" + ("" if finite else " †")
-    return f"{shown} ({paper})".rjust(24)
+    return f"{shown} ({paper})".rjust(26)

@@ -8,10 +8,10 @@ from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 
 from trueup.errors import DataError
-from trueup.groups import GroupData, correct_groups, draw_groups, mean_values
-from trueup.groups_allocate import allocate_groups, base_rates
-from trueup.groups_concentration import GroupPrior, fit_groups
-from trueup.groups_figures import mid_quantiles
+from trueup.groups.allocate import allocate_groups, base_rates
+from trueup.groups.concentration import GroupPrior, fit_groups
+from trueup.groups.draw import GroupData, correct_groups, draw_groups, mean_values
+from trueup.groups.figures import mid_quantiles
 
 P2 = np.array([[0.9, 0.1], [0.3, 0.7]])
 P3 = np.array([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.25, 0.7]])
@@ -92,6 +92,17 @@ def test_known_base_rates_give_multinomials(rng):
     variance = (c * (1 - c)) @ v_hat
     assert np.all(np.abs(draws.mean(axis=0) - c @ v_hat) < 5 * np.sqrt(variance / R))
     assert np.all(np.abs(draws.var(axis=0) / variance - 1) < 5 * np.sqrt(2.2 / R))
+
+
+def test_rates_of_zero_do_no_harm(rng):
+    """A class that P and the prior rule out, and a perfect classifier."""
+    a, v_hat = np.array([5.0, 1e-99, 2.0]), np.array([7, 3, 5])
+    assert (allocate_one(np.eye(3), a, v_hat, rng) == v_hat).all()
+    P = np.array([[0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
+    draws = allocate_one(P, a, v_hat, rng)
+    assert (draws[:, 1] == 0).all()
+    assert (draws[:, 2] >= 5).all()
+    assert (allocate_one(P, [3.0, 1e-99, 1e-99], [8, 0, 0], rng) == [8, 0, 0]).all()
 
 
 def test_relabelling_permutes_the_answer(rng):
@@ -189,7 +200,7 @@ def test_audited_units_inform_unless_they_were_chosen_by_class(rng):
 
 
 def test_chunks_and_kept_draws(rng, monkeypatch):
-    monkeypatch.setattr("trueup.groups.CHUNK", 1)
+    monkeypatch.setattr("trueup.groups.draw.CHUNK", 1)
     P, data = make(rng, totals=False)
     beta, seen = base_rates(P, data.v_hat.sum(axis=0)), []
     answer = correct_groups(P, beta, data, rng, keep=False, progress=seen.append)

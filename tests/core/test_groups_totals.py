@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trueup.groups_totals import split_signed, split_totals, value_power
+from trueup.groups.totals import split_signed, split_totals, value_power
 
 R = 20_000
 

@@ -152,6 +152,18 @@ def test_distinct_numbers_are_distinct_and_every_set_is_as_likely(rng):
     assert sorted(picks[:7]) == list(range(7))
 
 
+@pytest.mark.parametrize("design", DESIGNS)
+def test_billions_of_units_cost_no_more(design, rng):
+    N = 5_000_000_000
+    study = simulate(
+        P, n=100, N=N, base_rates=BETA, design=design, replications=200, seed=seed(rng),
+        test_base_rates=BETA if design == "shifted" else None,
+    )  # fmt: skip
+    assert (study.v_hat.sum(axis=1) == N).all()
+    assert (study.n.sum(axis=(1, 2)) == 100).all()
+    near(study.n, 100 * BETA[:, None] * P, 0.5)  # by_class and by_prediction round to whole units
+
+
 def test_fixed_class_counts_of_the_paper():
     assert largest_remainder([0.075, 0.925], 50).tolist() == [4, 46]
     assert largest_remainder([0.075, 0.925], 2000).tolist() == [150, 1850]

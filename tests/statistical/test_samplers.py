@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from scipy.special import betaincinv
+from tests.seeds import fresh
 
 from trueup.samplers import draw_constrained, draw_full, rows
 from trueup.samplers.chain import run_chains
 
-RNG = np.random.default_rng
+RNG = fresh
 PECULIAR = np.array([[4.5, 1.5], [2.5, 3.5]]), np.array([10.0, 90.0])
 A3 = np.array([[4.4, 1.3, 0.3], [0.3, 2.3, 1.3], [1.3, 0.3, 1.3]])
 V3 = np.array([25.0, 40.0, 35.0])
@@ -154,6 +155,19 @@ def test_full_is_calibrated_with_few_units(K):
     # each count is binomial(200, 1/10); also the mean rank
     assert np.all(np.abs(counts - repeats / 10) < 5 * np.sqrt(repeats * 0.1 * 0.9))
     assert abs(ranks.mean() - size / 2) < 5 * (size + 1) / np.sqrt(12 * repeats)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [12, 30])
+def test_fifteen_classes_against_rejection(n):
+    """With α = 1/K rejection still keeps a few per cent: independent draws as the oracle."""
+    rng = RNG(40)
+    a = rng.multinomial(n, 0.85 * np.eye(15) + 0.01) + 1 / 15
+    v_hat = rng.dirichlet(np.full(15, 5.0)) * 20_000
+    oracle = draw_constrained(a, v_hat, 4_000, rng, sampler="rejection")
+    draws = draw_constrained(a, v_hat, 4_000, rng, sampler="chain")
+    extra = oracle.beta.std(axis=0) / np.sqrt(4_000)
+    assert errors(draws, oracle.beta.mean(axis=0), extra).max() < 5
 
 
 @pytest.mark.slow

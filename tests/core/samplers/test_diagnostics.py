@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from tests.seeds import fresh
 
 from trueup.samplers import ess, rhat
 
@@ -18,20 +19,20 @@ def autoregressive(chains, draws, phi, rng):
 @pytest.mark.parametrize(("chains", "draws"), [(4, 1000), (4, 999), (64, 50), (256, 20), (2, 4000)])
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.95])
 def test_same_as_arviz(chains, draws, phi):
-    x = np.exp(autoregressive(chains, draws, phi, np.random.default_rng(chains + draws)))
+    x = np.exp(autoregressive(chains, draws, phi, fresh(chains + draws)))
     assert ess(x) == pytest.approx(float(array_stats.ess(x, method="bulk")), rel=1e-6)
     assert rhat(x) == pytest.approx(float(array_stats.rhat(x)), rel=1e-6)
 
 
 def test_ties_share_their_rank():
-    x = np.round(autoregressive(8, 200, 0.3, np.random.default_rng(3)), 0)
+    x = np.round(autoregressive(8, 200, 0.3, fresh(3)), 0)
     assert ess(x) == pytest.approx(float(array_stats.ess(x, method="bulk")), rel=1e-6)
 
 
 @pytest.mark.parametrize(("chains", "draws"), [(200, 40), (20, 400)])
 def test_ess_is_right_with_many_short_chains(chains, draws):
     """The variance of the grand mean, over many repetitions, is what 1/ESS promises."""
-    rng = np.random.default_rng(5)
+    rng = fresh(5)
     phi, repeats = 0.7, 200
     x = [autoregressive(chains, draws, phi, rng) for _ in range(repeats)]
     promised = np.mean([1.0 / ess(y) for y in x]) / (1 - phi**2)
@@ -41,14 +42,14 @@ def test_ess_is_right_with_many_short_chains(chains, draws):
 
 
 def test_chains_that_never_met_are_few_draws():
-    rng = np.random.default_rng(6)
+    rng = fresh(6)
     stuck = rng.normal(size=(100, 1)) * 10 + rng.normal(size=(100, 200))
     assert ess(stuck) < 200
     assert rhat(stuck) > 2
 
 
 def test_a_drift_raises_rhat():
-    x = np.random.default_rng(7).normal(size=(32, 100)) + np.linspace(0, 3, 100)
+    x = fresh(7).normal(size=(32, 100)) + np.linspace(0, 3, 100)
     assert rhat(x) > 1.1
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import betainc, betaincc, betaincinv
+from tests.seeds import fresh
 
 from trueup.samplers.exact import draw_exact, log_masses
 
@@ -35,7 +36,7 @@ def quadrature(a, v_hat, m=1500):
 def test_means_variances_quantiles(name):
     a, v_hat = CASES[name]
     size = 100_000
-    got = draw_exact(a, v_hat, size, np.random.default_rng(21)).beta[:, 0]
+    got = draw_exact(a, v_hat, size, fresh(21)).beta[:, 0]
     beta, weight = quadrature(a, v_hat)
     mean = beta @ weight
     for moment in (lambda b: b, lambda b: (b - mean) ** 2):
@@ -50,7 +51,7 @@ def test_means_variances_quantiles(name):
 
 
 def test_peculiar_example():
-    draws = draw_exact(*PECULIAR, 100_000, np.random.default_rng(22))
+    draws = draw_exact(*PECULIAR, 100_000, fresh(22))
     beta, weight = quadrature(*PECULIAR)
     assert 100 * (beta @ weight) == pytest.approx(4.91, abs=0.005)
     assert draws.info["acceptance"] == pytest.approx(0.02865, abs=0.00001)
@@ -70,7 +71,7 @@ def test_a_rectangle_of_almost_no_mass(n):
         tiny, all_but = betainc(n, n, 0.2), betaincc(n, n, 0.2)
         assert better == pytest.approx(np.log(tiny) + np.log(all_but), rel=1e-10)
     assert better == pytest.approx(swapped, rel=1e-12)
-    draws = draw_exact(a, v_hat, 20_000, np.random.default_rng(23))
+    draws = draw_exact(a, v_hat, 20_000, fresh(23))
     assert np.isfinite(draws.beta).all()
     # a and v̂ are symmetric under P → P with its rows exchanged: β₀ and β₁ are alike
     error = draws.beta[:, 0].std() / np.sqrt(20_000)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
+from tests.seeds import fresh
 
 from trueup.samplers.gammas import dirichlet, log_gamma, refresh
 from trueup.samplers.rows import Target, move_rho, move_row, start, tidy
@@ -13,7 +14,7 @@ K, C = 5, 200
 
 @pytest.fixture
 def target():
-    rng = np.random.default_rng(1)
+    rng = fresh(1)
     n = rng.multinomial(8, np.eye(K) * 0.7 + 0.06)
     return Target(n + 0.3, np.array([10.0, 40.0, 20.0, 5.0, 25.0]))
 
@@ -32,11 +33,11 @@ def holds(state):
 
 
 def test_start_is_permissible(target):
-    holds(start(target, C, np.random.default_rng(2)))
+    holds(start(target, C, fresh(2)))
 
 
 def test_pivots_keep_Q_and_beta_right(target):
-    rng = np.random.default_rng(3)
+    rng = fresh(3)
     state = start(target, C, rng)
     for r in (0.0, 0.5, 0.9):
         P, log_P = refresh(state.log_P, target.a, np.full(K, r), rng)
@@ -49,7 +50,7 @@ def test_pivots_keep_Q_and_beta_right(target):
 
 
 def test_a_move_is_kept_exactly_where_it_stays_inside(target):
-    rng = np.random.default_rng(4)
+    rng = fresh(4)
     state = start(target, C, rng)
     P, log_P = refresh(state.log_P, target.a, np.zeros(K), rng)
     wanted = state.P.copy()
@@ -61,7 +62,7 @@ def test_a_move_is_kept_exactly_where_it_stays_inside(target):
 
 
 def test_swaps_cross_the_sign_of_the_determinant(target):
-    rng = np.random.default_rng(5)
+    rng = fresh(5)
     flat = Target(np.full((K, K), 0.8), target.v_hat)
     state = start(flat, C, rng)
     before = np.linalg.slogdet(np.moveaxis(state.P, -1, 0))[0]
@@ -72,7 +73,7 @@ def test_swaps_cross_the_sign_of_the_determinant(target):
 
 
 def test_rho_moves(target):
-    rng = np.random.default_rng(6)
+    rng = fresh(6)
     full = Target(target.a, np.array([3.0, 0.0, 2.0, 4.0, 1.0]), np.full(K, 1.5))
     state = start(full, C, rng)
     rho, _ = dirichlet(full.v_hat + 1.0, C, rng)
@@ -81,7 +82,7 @@ def test_rho_moves(target):
 
 
 def test_tidy_changes_nothing_but_rounding(target):
-    rng = np.random.default_rng(7)
+    rng = fresh(7)
     state = start(target, C, rng)
     Q, beta = state.Q.copy(), state.beta.copy()
     tidy(state, target)
@@ -91,7 +92,7 @@ def test_tidy_changes_nothing_but_rounding(target):
 
 @pytest.mark.parametrize("a", [0.01, 0.3, 1.0, 7.0, 500.0])
 def test_log_gamma(a):
-    x = log_gamma(np.array([a]), (40_000,), np.random.default_rng(8))
+    x = log_gamma(np.array([a]), (40_000,), fresh(8))
     assert np.isfinite(x).all()
     sd = np.sqrt(polygamma(1, a))
     assert abs(x.mean() - digamma(a)) < 5 * sd / 200
@@ -102,7 +103,7 @@ def test_refresh_is_reversible_and_keeps_the_dirichlet(r):
     """E f(p)h(p') = E h(p)f(p') and E f(p') = E f(p), for f and h of different cells."""
     a = np.array([0.07, 0.6, 3.0, 20.0])
     chains = 200_000
-    rng = np.random.default_rng(9)
+    rng = fresh(9)
     p, log_p = dirichlet(a, chains, rng)
     q, _ = refresh(log_p[None], a[None], np.array([r]), rng)
     q = q[0]

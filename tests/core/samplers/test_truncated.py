@@ -5,6 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.special import betainc
+from tests.seeds import fresh
 
 from trueup.samplers.truncated import _propose, acceptances, below, log_mass_below
 
@@ -27,7 +28,7 @@ CASES = [
 @pytest.mark.parametrize(("a", "b", "t"), CASES)
 def test_distribution(a, b, t):
     n = 20_000
-    x, gap = below(a, b, t, n, np.random.default_rng(11))
+    x, gap = below(a, b, t, n, fresh(11))
     assert x.shape == gap.shape == (n,)
     assert x.min() >= 0
     assert gap.min() >= 0
@@ -44,7 +45,7 @@ def test_acceptance_is_what_was_computed(a, b, t):
     for kind, rate in acceptances(a, b, t).items():
         assert -1e-9 <= rate <= 1 + 1e-9
         if rate > 1e-3:
-            got = len(_propose(kind, a, b, t, n, np.random.default_rng(12))[0]) / n
+            got = len(_propose(kind, a, b, t, n, fresh(12))[0]) / n
             assert abs(got - rate) <= 5 * np.sqrt(rate * (1 - min(rate, 1)) / n) + 1e-9
 
 

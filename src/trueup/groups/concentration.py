@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from trueup.groups_allocate import TINY, allocate_groups
+from trueup.groups.allocate import TINY, allocate_groups
 
 __all__ = ["GroupPrior", "fit_groups", "walk"]
 

@@ -57,7 +57,7 @@ def allocate_groups(
         Source of randomness.
     tilt : (G, K) and (R, K) ndarray, optional
         For totals, powers and the mean value r_g of each true class: the last draw of M has
-        c_gh ∝ β_bg p_gh r_g^power_bh (`groups_totals.value_power`), so that units are allocated as
+        c_gh ∝ β_bg p_gh r_g^power_bh (`totals.value_power`), so that units are allocated as
         they are met when value, not a unit, is picked at random.
     sweeps : int
         How often M and β_b are drawn in turn, from the start on.
@@ -125,7 +125,9 @@ def _start(
     trace = np.einsum("bgg,bg->b", stretch, centre) - np.einsum(
         "bgk,bk,bg->b", stretch, centre, centre
     )
-    size = np.maximum((total + 1.0) * spread.sum(axis=1) / trace - 1.0, 0.5)
+    some = trace > 1e-12  # else one class has all but rounding
+    size = (total + 1.0) * spread.sum(axis=1) / np.where(some, trace, 1.0) - 1.0
+    size = np.where(some, np.maximum(size, 0.5), total)
 
     step = _expect_draws(centre, rows, a, v_hat, known)  # F(β̄) for each draw: (K, G, R)
     near = np.empty_like(step)

@@ -2,7 +2,7 @@
 
 Groups (regions, months, industries) share the contingency matrix P; their base rates differ. For
 each draw of P, whatever method it came from, the units of every group are allocated to true classes
-and their values follow. What groups have in common is learned once (`groups_concentration`); given
+and their values follow. What groups have in common is learned once (`groups.concentration`); given
 that, groups are independent, so any number of them is drawn in chunks of constant memory.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import DataError
-from trueup.groups_allocate import SWEEPS, allocate_groups
-from trueup.groups_concentration import GroupPrior, fit_groups
-from trueup.groups_figures import figures
-from trueup.groups_totals import split_signed, split_totals, value_power
+from trueup.groups.allocate import SWEEPS, allocate_groups
+from trueup.groups.concentration import GroupPrior, fit_groups
+from trueup.groups.figures import figures
+from trueup.groups.totals import split_signed, split_totals, value_power
 
 __all__ = [
     "GroupAnswer",
@@ -178,7 +178,7 @@ class GroupAnswer:
     Attributes
     ----------
     median, mean, sd, lower, upper : (B, K) ndarray
-        Of each group and class; the interval is equal-tailed (`groups_figures`).
+        Of each group and class; the interval is equal-tailed (`groups.figures`).
     whole : (R, K) ndarray
         The sum over groups, on every draw.
     draws : (R, B, K) ndarray or None

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.groups_allocate import log_ratios
+from trueup.groups.allocate import log_ratios
 
 __all__ = ["split_signed", "split_totals", "value_power"]
 

@@ -1,0 +1,17 @@
+"""Counts and totals per group of any size: additive, permissible, and pooled as data tell.
+
+Read in this order: `draw` (what there is), `allocate` (units to true classes), `totals` (values),
+`concentration` (what groups share).
+"""
+
+from trueup.groups.allocate import base_rates
+from trueup.groups.draw import GroupAnswer, GroupData, correct_groups, draw_groups, mean_values
+
+__all__ = [
+    "GroupAnswer",
+    "GroupData",
+    "base_rates",
+    "correct_groups",
+    "draw_groups",
+    "mean_values",
+]
