@@ -94,6 +94,7 @@ def nuts(a, v_hat, warm_up=500, draws=1000, chains=2, seed=0):
     import numpyro.distributions as dist
     from numpyro.infer import MCMC, NUTS
 
+    numpyro.set_host_device_count(chains)  # before JAX starts: a device for each chain
     jax.config.update("jax_enable_x64", True)
     K, rho, powers = len(v_hat), jnp.asarray(v_hat / v_hat.sum()), jnp.asarray(a.sum(axis=1))
 
@@ -130,10 +131,6 @@ def main():
     parser.add_argument("--nuts", action="store_true", help="also run NumPyro NUTS")
     parser.add_argument("--size", type=int, default=4000, help="draws to ask for")
     options = parser.parse_args()
-    if options.nuts:
-        import numpyro
-
-        numpyro.set_host_device_count(2)
     slow, fast = peculiar()
     print(f"Peculiar Example, 100,000 draws: {slow / fast:.1f} times faster than rejection")
     for n in (100, 500):

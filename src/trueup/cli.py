@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup import __version__
+from trueup.commands_study import compare, paper, plan
+from trueup.console import Command, progress_bar, quiet_warnings, read_labels
 
 if TYPE_CHECKING:
     from trueup.estimate import Estimate
@@ -18,20 +19,6 @@ DESIGN_WORDS = (
     "How the test set was drawn: 'random' from the population, 'by_prediction' within predicted "
     "classes, 'by_class' within true classes, 'shifted' from another period or population."
 )
-
-
-class Command(click.Command):
-    """A command that answers bad input with its message and exit code 2."""
-
-    def invoke(self, context: click.Context) -> Any:
-        """Run the command; only trueup's own errors are the user's to mend."""
-        from trueup.errors import TrueupError
-
-        try:
-            return super().invoke(context)
-        except TrueupError as error:
-            click.echo(f"Error: {error}", err=True)
-            context.exit(2)
 
 
 class Group(click.Group):
@@ -123,7 +110,7 @@ def correct(
     from trueup.output import writer
 
     write = writer(output)
-    labels = None if classes is None else _labels(classes, predictions, options["predicted"])
+    labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
     with progress_bar(quiet) as bar, quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
     show(est, as_json, write)
@@ -144,7 +131,7 @@ def check(
 
     import trueup
 
-    labels = None if classes is None else _labels(classes, predictions, options["predicted"])
+    labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
 
@@ -192,16 +179,6 @@ def numbers(
 
 
 @main.command()
-@click.argument("what", type=click.Choice(["examples"]), default="examples")
-def paper(what: str) -> None:
-    """Reproduce the paper (Meertens et al., 2019)."""
-    from trueup.paper import print_examples
-
-    with quiet_warnings():
-        print_examples()
-
-
-@main.command()
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"))
 @click.option("--seed", type=int, default=2019, show_default=True)
 def demo(folder: Path, seed: int) -> None:
@@ -210,27 +187,6 @@ def demo(folder: Path, seed: int) -> None:
 
     with quiet_warnings():
         run_demo(folder, seed)
-
-
-def _labels(classes: str, path: str, column: str) -> list[Any]:
-    """Read ``--classes`` as the kind of label that the table holds."""
-    from trueup.errors import ClassError
-    from trueup.sources import open_table
-    from trueup.tables import require_columns
-
-    kind = require_columns(open_table(path, "predictions"), [column])[column]
-    words = [word.strip() for word in classes.split(",")]
-    try:
-        if kind == "integer":
-            return [int(word) for word in words]
-        if kind == "boolean":
-            return [{"true": True, "false": False}[word.lower()] for word in words]
-    except (ValueError, KeyError):
-        raise ClassError(
-            f"--classes must list labels as in column {column!r}, which holds {kind}; "
-            f"{classes!r} came."
-        ) from None
-    return words
 
 
 def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> None:
@@ -247,45 +203,8 @@ def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> Non
         click.echo(f"\nseed {est.info['seed']}", err=True)
 
 
-class progress_bar:  # noqa: N801  (a context manager, used as a function)
-    """A bar on standard error that shows only when the work takes longer than half a second."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        import time
-
-        self._clock, self._start = time.monotonic, time.monotonic()
-        self._shown, self._quiet, self._last = False, quiet, 0.0
-
-    def __enter__(self) -> Callable[[float], None] | None:
-        return self._update if sys.stderr.isatty() and not self._quiet else None
-
-    def _update(self, fraction: float) -> None:
-        if fraction < self._last:  # the next piece of work: the table is read, draws begin
-            self._start = self._clock()
-        self._last = fraction
-        elapsed = self._clock() - self._start
-        if elapsed < 0.5:
-            return
-        width = 30
-        filled = round(width * min(max(fraction, 0.0), 1.0))
-        left = elapsed * (1 / fraction - 1) if fraction > 0 else 0
-        bar = "█" * filled + "░" * (width - filled)
-        sys.stderr.write(f"\r{bar} {fraction:4.0%}  {elapsed:.0f} s, about {left:.0f} s left ")
-        sys.stderr.flush()
-        self._shown = True
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r" + " " * 70 + "\r")
-
-
-def quiet_warnings() -> Any:
-    """Keep trueup's warnings off the Python channel: the command prints them itself."""
-    import warnings
-
-    from trueup.errors import TrueupWarning
-
-    return warnings.catch_warnings(action="ignore", category=TrueupWarning)
+for command in (compare, paper, plan):
+    main.add_command(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

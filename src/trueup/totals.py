@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from trueup.simplex_normal import draw_simplex_normal
 
-__all__ = ["totals_given_allocation"]
+__all__ = ["class_variances", "totals_given_allocation", "var_u_hat"]
 
 Floats = NDArray[np.float64]
 
@@ -44,8 +44,8 @@ def totals_given_allocation(
     For y ≥ 0 every draw has u ≥ 0 and Σ_g u_g = T, with the log of its weight; `signed` values
     have no bound and equal weights.
     """
-    M = np.ascontiguousarray(M, dtype=float)
-    v, v_hat = np.einsum("rgh->rg", M), M[0].sum(axis=0)
+    cells: Floats = np.ascontiguousarray(M, dtype=float)
+    v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
     N, T = v_hat.sum(), u_hat.sum()
     even = np.zeros(len(M))
     if N == 0:
@@ -55,42 +55,55 @@ def totals_given_allocation(
     if variance <= 1e-12 * y2_bar:  # all values are equal
         return y_bar * v, even
     tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
+    sigma2 = class_variances(cells, u_hat, w_hat, tau2, signed)
 
-    between = tau2 * (np.swapaxes(M, 1, 2) @ M)
-    diagonal = np.arange(len(v_hat))
-
-    def var_u_hat(sigma2: Floats) -> Floats:
-        S = between.copy()
-        S[:, diagonal, diagonal] += np.einsum("rg,rgh->rh", sigma2, M) + variance * (v_hat == 0)
-        return np.asarray(S)
-
-    # First pass, with one variance for all: what u and Σy² per true class are likely to be.
-    off = np.column_stack([u_hat - y_bar * v_hat, w_hat - y2_bar * v_hat])
-    S = var_u_hat(np.full_like(v, variance))
-    moved = (variance + tau2 * v)[:, :, None] * (M @ _solve(S, np.broadcast_to(off, (*v.shape, 2))))
-    u_guess = y_bar * v + moved[..., 0]
-    u_guess = u_guess if signed else np.clip(u_guess, 0.0, T)
-    W = np.clip(y2_bar * v + moved[..., 1], 0.0, w_hat.sum())
-    within = (W - u_guess**2 / np.maximum(v, 1)) / np.maximum(v - 1, 1)
-    sigma2 = np.maximum(within, FLOOR * variance)
-
-    # Second pass, with each class's own variance: u given û.
     b = sigma2 + tau2 * v
-    B = b[:, :, None] * M
-    G = np.swapaxes(_solve(var_u_hat(sigma2), np.swapaxes(B, 1, 2)), 1, 2)  # B S⁻¹
+    B = b[:, :, None] * cells
+    S = var_u_hat(cells, sigma2, tau2, variance)
+    G = np.swapaxes(_solve(S, np.swapaxes(B, 1, 2)), 1, 2)  # B S⁻¹
     if signed:  # Matheron's rule: draw the model, then correct it to the û that was seen
         mu = y_bar + np.sqrt(tau2) * rng.standard_normal((*v.shape, 1))
-        U = M * mu + np.sqrt(M * sigma2[:, :, None]) * rng.standard_normal(M.shape)
+        U = cells * mu + np.sqrt(cells * sigma2[:, :, None]) * rng.standard_normal(M.shape)
         miss = u_hat - U.sum(axis=1)
         return np.asarray(np.einsum("rgh->rg", U) + (G @ miss[:, :, None])[..., 0]), even
-    mean = y_bar * v + G @ off[:, 0]
+    mean = y_bar * v + G @ (u_hat - y_bar * v_hat)
     mean += (T - np.einsum("rg->r", mean)[:, None]) * v / N  # rounding only
     cov = -G @ np.swapaxes(B, 1, 2)
+    diagonal = np.arange(len(v_hat))
     cov[:, diagonal, diagonal] += b * v
     free = cov[:, diagonal, diagonal] > ROUNDING * b * v
     if not free.all():
         cov *= free[:, :, None] & free[:, None, :]
     return draw_simplex_normal(mean, cov, T, rng)
+
+
+def class_variances(M: Floats, u_hat: Floats, w_hat: Floats, tau2: float, signed: bool) -> Floats:
+    """σ²_g (R, K): the variance of y within each true class, from û and ŵ given M.
+
+    The same model with one variance for all classes says what u and W (Σy² per true class) are
+    likely to be; then σ²_g = (W_g − u_g²/v_g)/(v_g − 1).
+    """
+    v, v_hat = np.einsum("rgh->rg", M), M[0].sum(axis=0)
+    N, T = v_hat.sum(), u_hat.sum()
+    y_bar, y2_bar = T / N, w_hat.sum() / N
+    variance = y2_bar - y_bar**2
+    off = np.column_stack([u_hat - y_bar * v_hat, w_hat - y2_bar * v_hat])
+    S = var_u_hat(M, np.full_like(v, variance), tau2, variance)
+    moved = (variance + tau2 * v)[:, :, None] * (M @ _solve(S, np.broadcast_to(off, (*v.shape, 2))))
+    u = y_bar * v + moved[..., 0]
+    u = u if signed else np.clip(u, 0.0, T)
+    W = np.clip(y2_bar * v + moved[..., 1], 0.0, w_hat.sum())
+    within = (W - u**2 / np.maximum(v, 1)) / np.maximum(v - 1, 1)
+    return np.asarray(np.maximum(within, FLOOR * variance))
+
+
+def var_u_hat(M: Floats, sigma2: Floats, tau2: float, empty: float) -> Floats:
+    """Var(û | M) = diag_h(Σ_g σ²_g M_gh) + τ²MᵀM; `empty` stands where no unit is predicted h."""
+    S = tau2 * (np.swapaxes(M, 1, 2) @ M)
+    diagonal = np.arange(M.shape[-1])
+    no_units = empty * (M[0].sum(axis=0) == 0)
+    S[:, diagonal, diagonal] += np.einsum("rg,rgh->rh", sigma2, M) + no_units
+    return np.asarray(S)
 
 
 def _solve(S: Floats, X: Floats) -> Floats:

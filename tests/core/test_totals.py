@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trueup.simplex_normal import resample
-from trueup.totals import totals_given_allocation
+from trueup.totals import class_variances, totals_given_allocation
 
 M = np.array([[300, 20, 10], [25, 400, 15], [5, 10, 60]])
 V, V_HAT = M.sum(axis=1), M.sum(axis=0)
@@ -53,19 +53,16 @@ def test_draws_are_permissible_and_add_up(signed, rng):
 
 def test_signed_draws_have_the_mean_and_variance_of_the_model(rng):
     """Against the joint normal of all K² cell totals, conditioned on û by brute force."""
-    # within-class variances that the function will estimate: give it their exact ŵ
-    v_hat, y_bar, sd = V_HAT.astype(float), 10.0, 3.0
-    u_hat = y_bar * v_hat * np.array([1.01, 0.995, 1.0])
-    w_hat = v_hat * (y_bar**2 + sd**2)
-    u, _ = totals_given_allocation(stack(M, 60_000), u_hat, w_hat, rng, signed=True)
-    N, T = v_hat.sum(), u_hat.sum()
-    variance = w_hat.sum() / N - (T / N) ** 2
-    tau2 = variance
-    # here every class has practically the pooled variance
+    v_hat = V_HAT.astype(float)
+    u_hat, w_hat = np.array([3500.0, 4100.0, 900.0]), np.array([45e3, 60e3, 15e3])
+    N, T, R = v_hat.sum(), u_hat.sum(), 60_000
+    tau2 = w_hat.sum() / N - (T / N) ** 2
+    sigma2 = class_variances(stack(M.astype(float), 1), u_hat, w_hat, tau2, True)[0]
+    u, _ = totals_given_allocation(stack(M, R), u_hat, w_hat, rng, signed=True)
     cells = [(g, h) for g in range(3) for h in range(3)]
     cov = np.array(
         [
-            [tau2 * M[a] * M[b] * (a[0] == b[0]) + variance * M[a] * (a == b) for b in cells]
+            [tau2 * M[a] * M[b] * (a[0] == b[0]) + sigma2[a[0]] * M[a] * (a == b) for b in cells]
             for a in cells
         ]
     )
@@ -74,9 +71,11 @@ def test_signed_draws_have_the_mean_and_variance_of_the_model(rng):
     gain = to_u @ cov @ to_u_hat.T @ np.linalg.inv(to_u_hat @ cov @ to_u_hat.T)
     mean = T / N * V + gain @ (u_hat - T / N * v_hat)
     expected = to_u @ cov @ to_u.T - gain @ to_u_hat @ cov @ to_u.T
-    error = np.sqrt(np.diag(expected) / len(u))
-    assert (np.abs(u.mean(axis=0) - mean) < 5 * error + 0.02 * np.sqrt(np.diag(expected))).all()
-    assert np.cov(u.T) == pytest.approx(expected, rel=0.1, abs=0.05 * expected.max())
+    spread = np.sqrt(np.diag(expected))
+    assert (np.abs(u.mean(axis=0) - mean) < 5 * spread / np.sqrt(R)).all()
+    # the error of a covariance of normals is √(σ²σ'² + cov²) / √R
+    error = np.sqrt((np.outer(spread, spread) ** 2 + expected**2) / R)
+    assert (np.abs(np.cov(u.T) - expected) < 5 * error).all()
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.5])
