@@ -13,7 +13,7 @@ SOURCE = Path(trueup.__file__).parent
 
 # Left to right. Modules on one line stand beside each other.
 LAYERS = [
-    {"errors", "__init__"},
+    {"errors", "words", "__init__"},
     {"prior", "contingency", "counts", "noise", "simplex_normal", "kloos", "derived"},
     {"parts", "totals", "posterior", "classical", "samplers", "groups"},
     {"estimate", "settings", "strata"},
@@ -29,7 +29,8 @@ LAYERS = [
     {"sources", "gather"},
     {"api", "situation"},
     {"checks", "comparison", "auditing"},
-    {"webshops", "matrix", "output", "planning", "console"},
+    {"webshops", "matrix", "output", "search", "console"},
+    {"planning"},
     {"paper", "demo", "study", "table1"},
     {"figures"},
     {"commands_study"},

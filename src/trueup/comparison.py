@@ -16,6 +16,7 @@ from trueup.methods import METHODS
 from trueup.settings import make_settings
 from trueup.simulation import Simulation
 from trueup.situation import make_situation, position
+from trueup.words import aligned, short
 
 __all__ = ["Comparison", "Outcome", "compare", "run_method"]
 
@@ -79,7 +80,7 @@ class Comparison:
         what = "total" if info["totals"] else "count"
         size = info["n"] if isinstance(info["n"], int) else sum(info["n"])
         lines = [
-            f"Estimates of the {what} of {self.interest!r}: truth {_short(info['truth'])}, "
+            f"Estimates of the {what} of {self.interest!r}: truth {short(info['truth'])}, "
             f"N = {info['N']:,}, n = {size:,}, design {info['design']}",
             f"{info['replications']:,} replications; ± is one Monte Carlo standard error",
             "",
@@ -96,11 +97,7 @@ class Comparison:
             cells += [cover, _with_error(row["width"], row["width_error"])]
             cells.append("–" if row["impermissible"] is None else f"{row['impermissible']:.1%}")
             table.append((row["method"], *cells))
-        widths = [max(len(row[i]) for row in table) for i in range(len(header))]
-        for cells_of in table:
-            first = cells_of[0].ljust(widths[0])
-            rest = (c.rjust(w) for c, w in zip(cells_of[1:], widths[1:], strict=True))
-            lines.append("  ".join([first, *rest]).rstrip())
+        lines += aligned(table)
         lines += [
             f"{row['method']}: no answer in {row['failed']:.1%}; {row['reason']}"
             for row in self._rows
@@ -325,7 +322,7 @@ def _recommend(
     words = [f"Use {name!r}" + (", the default for this design" if name == default else "") + ":"]
     rmse = pick["mse"] ** 0.5
     relative = f" ({rmse / abs(pick['truth']):.1%} of the truth)" if pick["truth"] else ""
-    words.append(f"root mean squared error {_short(rmse)}{relative}")
+    words.append(f"root mean squared error {short(rmse)}{relative}")
     if pick["coverage"] is not None:
         words[-1] += (
             f", and its {interval:.0%} intervals cover {pick['coverage']:.1%} ± "
@@ -375,10 +372,6 @@ def _differs(errors: dict[str, Floats], one: str, other: str) -> bool:
 def _listed(names: Sequence[str]) -> str:
     quoted = [repr(name) for name in names]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]
-
-
-def _short(x: float) -> str:
-    return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
 def _with_error(x: float | None, error: float | None) -> str:

@@ -238,56 +238,26 @@ def _condition(
     return Answer(u[kept] + known, P[kept], info=info)
 
 
-def _calibrated(counts: Counts, settings: Settings) -> Answer:
-    point = classical.calibrated(
-        counts.n,
-        counts.v_hat,
-        counts.u_hat,
-        counts.w_hat,
-        design=settings.design,
-        interval=settings.interval,
-        classes=counts.classes,
-    )
-    return _from_point(point)
+def _classical(
+    function: Callable[..., classical.Point], *names: str, **options: str
+) -> Callable[[Counts, Settings], Answer]:
+    """Make a method of a classical estimator: the fields of `Counts` and the settings it takes."""
 
+    def method(counts: Counts, settings: Settings) -> Answer:
+        point = function(
+            *(getattr(counts, name) for name in names),
+            design=settings.design,
+            interval=settings.interval,
+            classes=counts.classes,
+            **{option: getattr(settings, name) for option, name in options.items()},
+        )
+        info: dict[str, Any] = {"warnings": list(point.warnings)}
+        if point.tuning is not None:
+            info["tuning"] = [float(x) for x in point.tuning]
+        figures = {name: getattr(point, name) for name in ("estimate", "sd", "lower", "upper")}
+        return Answer(**figures, info=info)
 
-def _difference(counts: Counts, settings: Settings) -> Answer:
-    point = classical.difference(
-        counts.n,
-        counts.v_hat,
-        counts.u_hat,
-        counts.w_hat,
-        counts.t,
-        counts.t2,
-        design=settings.design,
-        interval=settings.interval,
-        classes=counts.classes,
-    )
-    return _from_point(point)
-
-
-def _test_set(counts: Counts, settings: Settings) -> Answer:
-    point = classical.test_set(
-        counts.n,
-        counts.v_hat,
-        counts.u_hat,
-        counts.t,
-        counts.t2,
-        design=settings.design,
-        overlap=settings.overlap,
-        interval=settings.interval,
-        classes=counts.classes,
-    )
-    return _from_point(point)
-
-
-def _from_point(point: classical.Point) -> Answer:
-    info: dict[str, Any] = {"warnings": list(point.warnings)}
-    if point.tuning is not None:
-        info["tuning"] = [float(x) for x in point.tuning]
-    return Answer(
-        estimate=point.estimate, sd=point.sd, lower=point.lower, upper=point.upper, info=info
-    )
+    return method
 
 
 METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
@@ -297,7 +267,7 @@ METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
     "constrained": _constrained,
     "joint": _joint,
     "full": _full,
-    "calibrated": _calibrated,
-    "difference": _difference,
-    "test_set": _test_set,
+    "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat"),
+    "difference": _classical(classical.difference, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
+    "test_set": _classical(classical.test_set, "n", "v_hat", "u_hat", "t", "t2", overlap="overlap"),
 }

@@ -8,7 +8,7 @@ import trueup as tu
 from trueup.auditing import choose
 from trueup.comparison import run_method
 from trueup.counts import make_counts
-from trueup.planning import allocate_units
+from trueup.search import allocate_units
 from trueup.simulation import lognormal, simulate
 from trueup.situation import assume, doubted, pilot
 

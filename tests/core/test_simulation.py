@@ -5,7 +5,8 @@ import pytest
 
 import trueup as tu
 from trueup.noise import noise_covariance
-from trueup.simulation import _bernoulli, _distinct, largest_remainder, lognormal, simulate
+from trueup.simulation import largest_remainder, lognormal, simulate
+from trueup.simulation.draws import _bernoulli, _distinct
 
 P = np.array([[0.85, 0.10, 0.05], [0.20, 0.70, 0.10], [0.02, 0.08, 0.90]])
 BETA = np.array([0.2, 0.3, 0.5])

@@ -1,0 +1,189 @@
+"""The classification error model, many replications at once: `simulate`.
+
+A population has known true classes; each replication predicts a class for every unit with the
+error rates P and audits a test set. Counts need no units at all: units of one class and stratum
+are alike, so a replication is a few multinomial and hypergeometric numbers whatever N is. Totals
+need to know which units were misclassified. Their places among all units of a class, replication
+after replication, are a Bernoulli process, so the gaps between them are geometric: the cost is
+that of the errors, not of the units. Both are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trueup.counts import Counts
+from trueup.errors import DataError, OptionError
+from trueup.simulation.draws import draw_counts, draw_totals
+from trueup.simulation.population import Rates, Values, make_design, make_population
+
+__all__ = ["Simulation", "simulate"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CELLS_AT_ONCE = 20_000_000
+"""Predictions (replications × units) held in memory at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """R replications of both tables, in numbers; replications come first.
+
+    Attributes
+    ----------
+    classes : tuple
+        The K class labels.
+    design : str
+        How the test sets were drawn.
+    v, u : (K,) array
+        The truth: units per true class, and their total value (None when units are counted).
+    n : (R, K, K) int
+        Test units; rows true, columns predicted.
+    v_hat, u_hat, w_hat : (R, K) array
+        Units, Σy and Σy² per predicted class; the last two None when units are counted.
+    t, t2 : (R, K, K) array or None
+        Σy and Σy² of the test units per cell; None for a test set from elsewhere.
+    signed : bool
+        Whether some value is negative.
+    seed : int
+        What makes it the same again.
+    """
+
+    classes: tuple[Hashable, ...]
+    design: str
+    v: Integers
+    u: Floats | None
+    n: Integers
+    v_hat: Integers
+    u_hat: Floats | None
+    w_hat: Floats | None
+    t: Floats | None
+    t2: Floats | None
+    signed: bool
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @property
+    def truth(self) -> Floats:
+        """What every estimate is after: u, or v when units are counted."""
+        return self.v.astype(float) if self.u is None else self.u
+
+    def counts(self, r: int) -> Counts:
+        """Give replication r as the bag of counts that every method takes."""
+
+        def of(x: Any) -> Any:
+            return None if x is None else x[r]
+
+        return Counts(
+            self.classes,
+            self.n[r],
+            self.v_hat[r],
+            of(self.u_hat),
+            of(self.w_hat),
+            of(self.t),
+            of(self.t2),
+            self.signed,
+        )
+
+
+def simulate(
+    P: ArrayLike | Rates,
+    *,
+    n: ArrayLike,
+    N: ArrayLike | None = None,
+    base_rates: ArrayLike | None = None,
+    true: ArrayLike | None = None,
+    values: ArrayLike | Values | None = None,
+    strata: ArrayLike | None = None,
+    design: str = "random",
+    test_base_rates: ArrayLike | None = None,
+    classes: Sequence[Hashable] | None = None,
+    replications: int = 1000,
+    seed: int | None = None,
+) -> Simulation:
+    """Draw predictions and test sets from the classification error model, for a known truth.
+
+    Parameters
+    ----------
+    P : (K, K) or (S, K, K) array_like, or callable
+        Error rates, rows true; one matrix, one for each stratum, or a function that gives
+        (m, K, K) rates for m values.
+    n : int or (K,) array_like
+        Test units in all; or per predicted class (``design="by_prediction"``) or true class
+        (``"by_class"``). One number is spread in proportion to the classes there: for
+        ``"by_class"`` these are the fixed class counts of the paper's Table 1.
+    N, base_rates : int and (K,) array_like
+        A population by its size and the shares of its true classes; (S,) and (S, K) for strata.
+    true : (N,) array_like of int
+        Or the true class, 0 to K − 1, of each of its units; the population is the same in every
+        replication.
+    values : float, (N,) array_like or callable, optional
+        The values to total. One number is the spread of a lognormal distribution with mean 1;
+        a function gets the true classes of the units; see `lognormal`. Without it units are
+        counted, at a cost that does not depend on N.
+    strata : (N,) array_like of int, optional
+        The stratum of each unit, with `true` and one P for each stratum.
+    design : {"random", "by_prediction", "by_class", "shifted"}
+        How the test set is drawn. "shifted" is one from elsewhere, with `test_base_rates`.
+    test_base_rates : (K,) array_like, optional
+        Shares of the true classes where a shifted test set comes from; equal shares by default.
+    classes : sequence, optional
+        Names of the classes.
+    replications : int
+        How many.
+    seed : int, optional
+        The same seed gives the same replications.
+
+    Examples
+    --------
+    A million units cost no more than a thousand:
+
+    >>> study = simulate([[0.9, 0.1], [0.2, 0.8]], n=100, N=1_000_000, base_rates=[0.3, 0.7],
+    ...                  replications=500, seed=1)
+    >>> study.n.shape, study.v
+    ((500, 2, 2), array([300000, 700000]))
+    >>> (study.v_hat.mean(axis=0) / 1e6).round(2)  # Pᵀβ
+    array([0.41, 0.59])
+    """
+    population = make_population(P, N, base_rates, true, values, strata)
+    K = population.K
+    labels = tuple(range(K)) if classes is None else tuple(classes)
+    if len(labels) != K:
+        raise DataError(f"`classes` must name each of the {K} classes; {len(labels)} names came.")
+    if int(replications) != replications or replications < 1:
+        raise OptionError(f"`replications` must be a whole number of at least 1; {replications!r}.")
+    plan = make_design(design, n, test_base_rates, population)
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    rng = np.random.Generator(np.random.SFC64(seed))
+    if population.y is None:
+        figures = draw_counts(population, plan, int(replications), rng)
+        u = None
+    else:
+        step = max(1, CELLS_AT_ONCE // len(population.y))
+        parts = [
+            draw_totals(population, plan, min(step, int(replications) - start), rng)
+            for start in range(0, int(replications), step)
+        ]
+        figures = {
+            name: None if x is None else np.concatenate([part[name] for part in parts])
+            for name, x in parts[0].items()
+        }
+        u = np.asarray(np.bincount(population.s, population.y, K), float)
+    return Simulation(
+        classes=labels,
+        design=design,
+        v=population.v,
+        u=u,
+        signed=population.y is not None and bool((population.y < 0).any()),
+        seed=seed,
+        **figures,
+    )

@@ -1,0 +1,250 @@
+"""Replications: counts as multinomials and hypergeometrics, totals by finding the errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.simulation.population import Design, Population, largest_remainder
+
+__all__ = ["draw_counts", "draw_totals"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+HYPERGEOMETRIC_LIMIT = 10**9
+"""NumPy draws without replacement up to here; beyond it, with replacement is the same to 1e-9 n."""
+
+
+def _without_replacement(
+    colours: Integers, size: int, R: int, rng: np.random.Generator
+) -> Integers:
+    N = int(colours.sum())
+    if N >= HYPERGEOMETRIC_LIMIT:
+        return rng.multinomial(size, colours / N, R)
+    return rng.multivariate_hypergeometric(colours, size, R, method="marginals")
+
+
+def _per_prediction(v_hat: Integers, plan: Design) -> Integers:
+    """Test units per predicted class, (R, K): as asked, but never more than there are."""
+    if plan.per_class is not None:
+        return np.minimum(plan.per_class, v_hat)
+    return np.minimum(largest_remainder(v_hat, plan.n), v_hat)
+
+
+def draw_counts(
+    population: Population, plan: Design, R: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """All replications from sufficient statistics; J types, not N units."""
+    size, rows, group, K = population.size, population.rows, population.group, population.K
+    J = len(size)
+    if plan.name in ("random", "by_class"):
+        # Whom to audit does not depend on the predictions, so audited units are drawn first.
+        if plan.name == "random":
+            m = _without_replacement(size, plan.n, R, rng)
+        else:
+            assert plan.per_class is not None
+            m = np.zeros((R, J), np.int64)
+            for g in range(K):
+                m[:, group == g] = _without_replacement(
+                    size[group == g], int(plan.per_class[g]), R, rng
+                )
+        cells = rng.multinomial(m, rows)
+        M = cells + rng.multinomial(size - m, rows)
+    else:
+        M = rng.multinomial(np.broadcast_to(size, (R, J)), rows)
+        if plan.name == "shifted":
+            cells = _shifted(population, plan, R, rng)
+        else:
+            cells = np.zeros_like(M)
+            left = _per_prediction(M.sum(axis=1), plan)
+            for j in range(J):  # hypergeometric, one type after another
+                others = M[:, j + 1 :].sum(axis=1)
+                take = np.minimum(left, M[:, j])
+                some = (left > 0) & (others > 0)
+                if size.sum() >= HYPERGEOMETRIC_LIMIT:
+                    chance = M[:, j] / np.maximum(M[:, j] + others, 1)
+                    drawn = np.minimum(rng.binomial(left, chance), M[:, j])
+                else:
+                    drawn = rng.hypergeometric(M[:, j], others, np.where(some, left, 0))
+                cells[:, j] = np.where(some, drawn, take)
+                left = left - cells[:, j]
+    n = np.zeros((R, K, K), np.int64)
+    for j in range(J):
+        n[:, group[j]] += cells[:, j]
+    return {
+        "n": n,
+        "v_hat": M.sum(axis=1),
+        "u_hat": None,
+        "w_hat": None,
+        "t": None,
+        "t2": None,
+    }
+
+
+def _shifted(population: Population, plan: Design, R: int, rng: np.random.Generator) -> Integers:
+    """Cells (R, J, K) of a test set from elsewhere: other base rates, the same error rates."""
+    assert plan.shares is not None
+    within = population.size / np.maximum(population.v, 1)[population.group]
+    theta = (plan.shares[population.group] * within)[:, None] * population.rows
+    cells = rng.multinomial(plan.n, (theta / theta.sum()).ravel(), R)
+    return cells.reshape(R, *theta.shape)
+
+
+def draw_totals(
+    population: Population, plan: Design, R: int, rng: np.random.Generator
+) -> dict[str, Any]:
+    """R replications of a population with values: who was misclassified, and who was audited."""
+    y, K, s = population.y, population.K, population.s
+    assert y is not None
+    N = len(y)
+    s_hat = np.tile(s.astype(np.int16), (R, 1))
+    figures = [np.tile(np.bincount(s, x, K), (R, 1)) for x in (np.ones(N), y, y * y)]
+    for r, unit, h in _errors(population, R, rng):
+        g = s_hat[r, unit].astype(np.int64)
+        s_hat[r, unit] = h
+        for figure, weight in zip(figures, (None, y[unit], y[unit] ** 2), strict=True):
+            figure += np.bincount(r * K + h, weight, R * K).reshape(R, K)
+            figure -= np.bincount(r * K + g, weight, R * K).reshape(R, K)
+    v_hat = figures[0].round().astype(np.int64)
+    empty = v_hat == 0  # what is left there is rounding
+    result: dict[str, Any] = {
+        "v_hat": v_hat,
+        "u_hat": np.where(empty, 0.0, figures[1]),
+        "w_hat": np.where(empty, 0.0, np.maximum(figures[2], 0.0)),
+    }
+    if plan.name == "shifted":
+        n = _shifted_units(population, plan, R, rng)
+        return result | {"n": n, "t": None, "t2": None}
+    rows, units = _audited(population, plan, s_hat, v_hat, rng)
+    cell = (rows * K + s[units]) * K + s_hat[rows, units]
+    for name, weight in (("n", None), ("t", y[units]), ("t2", y[units] ** 2)):
+        result[name] = np.bincount(cell, weight, R * K * K).reshape(R, K, K)
+    return result
+
+
+def _errors(
+    population: Population, R: int, rng: np.random.Generator
+) -> list[tuple[Integers, Integers, Integers]]:
+    """Replication, unit and predicted class of every misclassified unit, type by type."""
+    assert population.type_of is not None
+    found = []
+    for j, g in enumerate(population.group):
+        units = np.flatnonzero(population.type_of == j)
+        if not len(units):
+            continue
+        own = None if population.own is None else population.own[units]
+        rate = 1 - population.rows[j, g] if own is None else float((1 - own[:, g]).max())
+        place = _bernoulli(rate, R * len(units), rng)
+        r, i = np.divmod(place, len(units))
+        if own is None:
+            others = population.rows[j].copy()
+            others[g] = 0.0
+            if not others.sum() > 0:
+                continue
+            edges = np.cumsum(others / others.sum())
+            edges[np.flatnonzero(others)[-1] :] = 1.0  # rounding must not reach past the last
+            h = np.searchsorted(edges, rng.random(len(place)), side="right")
+        else:  # thinned to the unit's own rate
+            kept = rng.random(len(place)) * rate < 1 - own[i, g]
+            r, i = r[kept], i[kept]
+            others = own[i].copy()
+            others[:, g] = 0.0
+            edges = np.cumsum(others / others.sum(axis=1, keepdims=True), axis=1)
+            h = (rng.random((len(i), 1)) >= edges[:, :-1]).sum(axis=1)
+        found.append((r, units[i], h.astype(np.int64)))
+    return found
+
+
+def _bernoulli(rate: float, trials: int, rng: np.random.Generator) -> Integers:
+    """The places of the successes among so many Bernoulli trials, by their geometric gaps."""
+    if rate <= 0:
+        return np.empty(0, np.int64)
+    scale = -np.log1p(-min(rate, 1.0)) if rate < 1 else np.inf
+    batch = int(trials * rate + 5 * np.sqrt(trials * rate) + 10)
+    parts, last = [], -1
+    while last < trials:
+        gaps = 1 + np.floor(rng.standard_exponential(batch) / scale)
+        place = last + np.cumsum(gaps)
+        last = int(place[-1])
+        parts.append(place)
+    places = np.concatenate(parts)
+    return places[places < trials].astype(np.int64)
+
+
+def _shifted_units(
+    population: Population, plan: Design, R: int, rng: np.random.Generator
+) -> Integers:
+    """The cells of a test set from elsewhere; where rates depend on y, its units are like ours."""
+    K, group = population.K, population.group
+    n = np.zeros((R, K, K), np.int64)
+    if population.own is None:
+        cells = _shifted(population, plan, R, rng)
+        for j in range(len(group)):
+            n[:, group[j]] += cells[:, j]
+        return n
+    assert plan.shares is not None
+    s = population.s
+    per_class = rng.multinomial(plan.n, plan.shares, R)
+    for g in range(K):
+        units = np.flatnonzero(s == g)
+        rows = np.repeat(np.arange(R), per_class[:, g])
+        edges = population.own[units[rng.integers(0, max(len(units), 1), len(rows))]].cumsum(axis=1)
+        h = (rng.random((len(rows), 1)) >= edges[:, :-1]).sum(axis=1)
+        n[:, g] = np.bincount(rows * K + h, minlength=R * K).reshape(R, K)
+    return n
+
+
+def _audited(
+    population: Population,
+    plan: Design,
+    s_hat: NDArray[np.int16],
+    v_hat: Integers,
+    rng: np.random.Generator,
+) -> tuple[Integers, Integers]:
+    """Replication and unit of every audited unit."""
+    R, N = s_hat.shape
+    if plan.name == "random":
+        return _distinct(np.full(R, N), np.full(R, plan.n), rng)
+    if plan.name == "by_class":
+        order = np.argsort(population.s, kind="stable")[None]
+        sizes = np.tile(population.v, (R, 1))
+        assert plan.per_class is not None
+        wanted = np.tile(plan.per_class, (R, 1))
+    else:
+        order = np.argsort(s_hat, axis=1, kind="stable")
+        sizes, wanted = v_hat, _per_prediction(v_hat, plan)
+    start = np.cumsum(sizes, axis=1) - sizes
+    rows, units = [], []
+    for h in range(population.K):
+        r, pick = _distinct(sizes[:, h], wanted[:, h], rng)
+        rows.append(r)
+        units.append(order[np.minimum(r, len(order) - 1), start[r, h] + pick])
+    return np.concatenate(rows), np.concatenate(units)
+
+
+def _distinct(
+    bound: Integers, size: Integers, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """For each b, `size[b]` different numbers below `bound[b]`; as (b, number) pairs.
+
+    Duplicates are drawn again. No step tells one number from another, so every set of that size
+    is equally likely.
+    """
+    rows = np.repeat(np.arange(len(bound)), size)
+    pick = np.floor(rng.random(len(rows)) * bound[rows]).astype(np.int64)
+    start = np.cumsum(size) - size
+    crowded = 2 * size > bound
+    for b in np.flatnonzero(crowded & (size > 0)):
+        pick[start[b] : start[b] + size[b]] = rng.permutation(bound[b])[: size[b]]
+    stride = int(bound.max(initial=1))
+    while True:
+        key = rows * stride + pick
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        again = order[1:][key[1:] == key[:-1]]
+        if not len(again):
+            return rows, pick
+        pick[again] = np.floor(rng.random(len(again)) * bound[rows[again]]).astype(np.int64)

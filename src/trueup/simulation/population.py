@@ -1,0 +1,239 @@
+"""What is simulated: a population of units in types that are alike, and how it is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from trueup.errors import DataError, OptionError
+from trueup.settings import DESIGNS
+
+__all__ = [
+    "Design",
+    "Population",
+    "largest_remainder",
+    "lognormal",
+    "make_design",
+    "make_population",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Rates = Callable[[Floats], Floats]
+Values = Callable[[Integers], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Units in J types (stratum × class) that are alike, with their values if they have any."""
+
+    K: int
+    size: Integers  # (J,) units per type
+    group: Integers  # (J,) true class of each type
+    rows: Floats  # (J, K) Pr(ŝ = h) of each type
+    type_of: Integers | None  # (N,)
+    y: Floats | None  # (N,)
+    own: Floats | None  # (N, K) Pr(ŝ = h) of each unit, where it depends on y
+
+    @property
+    def v(self) -> Integers:
+        """Units per true class."""
+        return np.bincount(self.group, self.size, self.K).astype(np.int64)
+
+    @property
+    def s(self) -> Integers:
+        """The true class of each unit."""
+        assert self.type_of is not None
+        return self.group[self.type_of]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How many units are audited, of which classes."""
+
+    name: str
+    n: int
+    per_class: Integers | None  # by_prediction: None is in proportion to v̂
+    shares: Floats | None  # shifted
+
+
+def lognormal(sigma: float, means: ArrayLike = 1.0) -> Values:
+    """Give values whose logarithm has standard deviation `sigma`, with a mean per true class.
+
+    They are quantiles, not draws: the population is the same for every seed.
+
+    Examples
+    --------
+    >>> y = lognormal(1.5, [1, 3])(np.array([0, 0, 1, 1, 1]))
+    >>> float(y[:2].mean().round(9)), float(y[2:].mean().round(9))
+    (1.0, 3.0)
+    """
+    if not sigma >= 0:
+        raise OptionError(f"The spread of the values must be at least 0; {sigma!r} came.")
+
+    def values(s: Integers) -> Floats:
+        mean = np.broadcast_to(np.asarray(means, float), (int(s.max()) + 1,))
+        y = np.empty(len(s))
+        for g in np.unique(s):
+            units = np.flatnonzero(s == g)
+            grown = np.exp(sigma * ndtri((np.arange(len(units)) + 0.5) / len(units)))
+            y[units] = mean[g] * grown * len(units) / grown.sum()
+        return y
+
+    return values
+
+
+def largest_remainder(shares: ArrayLike, total: int) -> Integers:
+    """Round shares to whole numbers that add up to `total` (Hamilton's method), over the last axis.
+
+    Examples
+    --------
+    >>> largest_remainder([0.075, 0.925], 50)
+    array([ 4, 46])
+    """
+    shares = np.asarray(shares, float)
+    exact = total * shares / shares.sum(axis=-1, keepdims=True)
+    whole = np.floor(exact + 1e-9)
+    missing = (total - whole.sum(axis=-1)).astype(np.int64)
+    rank = np.argsort(np.argsort(-(exact - whole), axis=-1, kind="stable"), axis=-1)
+    return np.asarray(whole + (rank < missing[..., None]), dtype=np.int64)
+
+
+def make_population(
+    P: ArrayLike | Rates,
+    N: ArrayLike | None,
+    base_rates: ArrayLike | None,
+    true: ArrayLike | None,
+    values: ArrayLike | Values | None,
+    strata: ArrayLike | None,
+) -> Population:
+    """Check what the user gave and sort the units into types."""
+    rates = None if callable(P) else _rates(P)
+    if true is None:
+        if N is None or base_rates is None:
+            raise DataError(
+                "A population needs `N` and `base_rates`, or the class of each unit in `true`."
+            )
+        beta = _shares("base_rates", base_rates)
+        sizes = np.atleast_1d(np.asarray(N))
+        if rates is not None and rates.ndim == 3:
+            beta = np.broadcast_to(beta, rates.shape[:2])
+        if beta.ndim == 1:
+            beta = beta[None]
+        if len(sizes) != len(beta) or (sizes < 1).any() or (sizes != np.floor(sizes)).any():
+            raise DataError(
+                f"`N` must be a whole number of at least 1 for each of the {len(beta)} strata; "
+                f"{N!r} came."
+            )
+        cells = np.stack([largest_remainder(b, int(m)) for b, m in zip(beta, sizes, strict=True)])
+        S, K = cells.shape
+        type_of = None if values is None else np.repeat(np.arange(S * K), cells.ravel())
+    else:
+        s = _labels("true", true)
+        K = rates.shape[-1] if rates is not None else int(s.max()) + 1
+        stratum = np.zeros_like(s) if strata is None else _labels("strata", strata)
+        S = int(stratum.max()) + 1 if rates is None or rates.ndim == 2 else len(rates)
+        if s.max() >= K or stratum.max() >= S or s.shape != stratum.shape:
+            raise DataError(
+                f"`true` must hold classes 0 to {K - 1} and `strata` 0 to {S - 1}, one of each per "
+                "unit."
+            )
+        type_of = stratum * K + s
+        cells = np.bincount(type_of, minlength=S * K).reshape(S, K)
+        type_of = None if values is None else type_of
+    if rates is not None and (rates.shape[-1] != K or (rates.ndim == 3 and len(rates) != S)):
+        raise DataError(f"`P` has shape {rates.shape}, which does not fit {K} classes, {S} strata.")
+    group = np.tile(np.arange(K), S)
+    y = own = None
+    if values is not None:
+        assert type_of is not None
+        y = _values(values, group[type_of])
+    if rates is None:
+        if y is None or type_of is None:
+            raise DataError("Error rates that depend on the value need `values`.")
+        all_rows = np.asarray(cast(Rates, P)(y), float)
+        if all_rows.shape != (len(y), K, K) or not np.allclose(all_rows.sum(axis=2), 1):
+            raise DataError(
+                f"`P` must give rates of shape {(len(y), K, K)} with rows that sum to 1."
+            )
+        own = all_rows[np.arange(len(y)), group[type_of]]
+        rows = np.ones((S * K, K)) / K  # not used: each unit has its own
+    else:
+        rows = np.broadcast_to(rates, (S, K, K)).reshape(S * K, K)
+    return Population(K, cells.ravel().astype(np.int64), group, rows, type_of, y, own)
+
+
+def _values(values: ArrayLike | Values, s: Integers) -> Floats:
+    if callable(values):
+        y = np.asarray(values(s), float)
+    else:
+        y = np.asarray(values, float)
+        if y.ndim == 0:
+            y = lognormal(float(y))(s)
+    if y.shape != s.shape or not np.isfinite(y).all():
+        raise DataError(f"`values` must be {len(s):,} finite numbers, one per unit.")
+    return y
+
+
+def _rates(P: object) -> Floats:
+    rates = np.asarray(P, float)
+    if rates.ndim not in (2, 3) or rates.shape[-1] != rates.shape[-2] or rates.shape[-1] < 2:
+        raise DataError(f"`P` must be square, rows true, with 2 classes or more; {rates.shape}.")
+    if not (rates >= 0).all() or not np.allclose(rates.sum(axis=-1), 1, atol=1e-6):
+        raise DataError(
+            "Every row of `P` must hold probabilities that sum to 1.",
+            hint="row g has Pr(predicted h | true g); is it transposed?",
+        )
+    return np.asarray(rates / rates.sum(axis=-1, keepdims=True))
+
+
+def _shares(name: str, given: ArrayLike) -> Floats:
+    shares = np.asarray(given, float)
+    if not np.isfinite(shares).all() or (shares < 0).any() or not (shares.sum(axis=-1) > 0).all():
+        raise DataError(f"`{name}` must be shares of at least 0; {given!r} came.")
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+
+
+def _labels(name: str, given: ArrayLike) -> Integers:
+    labels = np.asarray(given)
+    if labels.ndim != 1 or not len(labels) or labels.dtype.kind not in "iub" or labels.min() < 0:
+        raise DataError(f"`{name}` must hold a whole number of at least 0 for each unit.")
+    return labels.astype(np.int64)
+
+
+def make_design(
+    design: str, n: ArrayLike, test_base_rates: ArrayLike | None, population: Population
+) -> Design:
+    """Check how the test set is to be drawn."""
+    if design not in DESIGNS:
+        raise OptionError(f"`design` must be one of {list(DESIGNS)}; {design!r} came.")
+    size = np.asarray(n)
+    K, v, N = population.K, population.v, int(population.size.sum())
+    if (size < 0).any() or (size != np.floor(size)).any() or size.shape not in ((), (K,)):
+        raise OptionError(f"`n` must be a whole number, or one for each of {K} classes; {n!r}.")
+    if size.ndim and design not in ("by_prediction", "by_class"):
+        raise OptionError(f"`n` per class needs design 'by_prediction' or 'by_class'; {design!r}.")
+    size = size.astype(np.int64)
+    total = int(size.sum())
+    if design != "shifted" and total > N:
+        raise OptionError(f"`n` may be at most the {N:,} units of the population; {total:,} came.")
+    if design == "by_class":
+        per_class = size if size.ndim else largest_remainder(v, total)
+        if (per_class > v).any():
+            raise OptionError(f"`n` may be at most {v.tolist()}, the units per class; {n!r} came.")
+        return Design(design, total, per_class, None)
+    shares = None
+    if design == "shifted":
+        shares = _shares(
+            "test_base_rates", np.full(K, 1 / K) if test_base_rates is None else test_base_rates
+        )
+        if shares.shape != (K,):
+            raise OptionError(f"`test_base_rates` must be {K} shares; {test_base_rates!r} came.")
+        if (shares[v == 0] > 0).any():
+            raise OptionError("`test_base_rates` must be 0 where the population has no units.")
+    return Design(design, total, size if size.ndim else None, shares)

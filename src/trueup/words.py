@@ -1,0 +1,26 @@
+"""Small text: numbers as people write them, and columns that line up."""
+
+from __future__ import annotations
+
+__all__ = ["aligned", "short"]
+
+
+def short(x: float) -> str:
+    """Write a number without digits that nobody reads.
+
+    Examples
+    --------
+    >>> short(1234.5), short(0.12345)
+    ('1,234', '0.123')
+    """
+    return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    """Give the rows as lines: the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    lines = []
+    for row in table:
+        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
+    return lines
