@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = ["aligned", "short"]
 
 
@@ -16,7 +18,7 @@ def short(x: float) -> str:
     return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
-def aligned(table: list[list[str]]) -> list[str]:
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
     """Give the rows as lines: the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = []
