@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from trueup.errors import FileError, OptionError
@@ -18,7 +19,9 @@ __all__ = ["as_text", "write_whole", "writer"]
 
 def as_text(est: Estimate) -> str:
     """Give ``{"rows": [...], "info": {...}}`` as JSON."""
-    return json.dumps({"rows": est.rows(), "info": est.info}, indent=2, allow_nan=False)
+    return json.dumps(
+        {"rows": est.rows(), "info": est.info}, indent=2, allow_nan=False, default=str
+    )
 
 
 def writer(path: str | None) -> Callable[[Estimate], None]:
@@ -80,12 +83,26 @@ def _safe(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t") else cell
 
 
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_type(values: Iterable[object]) -> str:
+    """The type of a column: figures are DOUBLE, labels what they are; None may stand in any."""
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds:  # a figure that this method does not give
+        return "DOUBLE"
+    known = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", datetime.date: "DATE"}
+    return known.get(kinds.pop(), "VARCHAR") if len(kinds) == 1 else "VARCHAR"
+
+
 def _parquet_bytes(est: Estimate) -> bytes:
     import duckdb
 
     rows = est.rows()
-    label = {bool: "BOOLEAN", int: "BIGINT"}.get(type(rows[0]["class"]), "VARCHAR")
-    columns = ", ".join(f'"{name}" {label if name == "class" else "DOUBLE"}' for name in rows[0])
+    columns = ", ".join(
+        f"{_quoted(name)} {_sql_type(row[name] for row in rows)}" for name in rows[0]
+    )
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE result ({columns})")
         marks = ", ".join("?" for _ in rows[0])

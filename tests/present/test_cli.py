@@ -141,3 +141,39 @@ def test_same_seed_same_numbers_and_no_global_state():
     unseeded = tu.correct_counts([[40, 5], [3, 60]], [300, 700])
     again = tu.correct_counts([[40, 5], [3, 60]], [300, 700], seed=unseeded.info["seed"])
     assert (unseeded.draws == again.draws).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_groups_by_date_in_every_format(ending, tmp_path):
+    days = ["2024-01-01", "2024-02-01"]
+    units = [(h, days[i % 2], 1.5 + i % 3) for i, h in enumerate(["a"] * 40 + ["b"] * 60)]
+    (tmp_path / "p.csv").write_text(
+        "predicted,month,y\n" + "".join(f"{h},{day},{y}\n" for h, day, y in units)
+    )
+    (tmp_path / "t.csv").write_text(
+        "predicted,month,true,y\n" + "".join(f"{h},{d},{h},{y}\n" for h, d, y in units[::5])
+    )
+    target = tmp_path / f"out.{ending}"
+    arguments = ["correct", str(tmp_path / "p.csv"), str(tmp_path / "t.csv"), "--by", "month"]
+    result = run([*arguments, "--value", "y", "--json", "--output", str(target)])
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["month"] for row in rows] == [days[0]] * 2 + [days[1]] * 2 + [None] * 2
+    if ending == "json":
+        assert json.loads(target.read_text())["rows"] == rows
+    else:
+        found = duckdb.sql(f"FROM '{target}'").fetchall()
+        assert [str(row[0]) for row in found[:2]] == [days[0]] * 2
+        assert [row[3] for row in found] == [row["estimate"] for row in rows]
+
+
+def test_strata_from_the_command_line(tmp_path):
+    predictions, test_set, _ = make_files(tmp_path, 1)
+    for path in (predictions, test_set):
+        duckdb.sql(f"COPY (SELECT *, company % 2 AS half FROM '{path}') TO '{path}.parquet'")
+    files = [f"{predictions}.parquet", f"{test_set}.parquet"]
+    arguments = ["correct", *files, "--strata", "half", "--draws", "500", "--json"]
+    answer = json.loads(run(arguments).stdout)
+    assert answer["info"]["strata"] == 2
+    assert answer["info"]["pooling"] == "partial"
+    total = sum(row["mean"] for row in answer["rows"])
+    assert total == pytest.approx(18_939)
