@@ -13,6 +13,8 @@ __all__ = ["design_p_value", "design_warning"]
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
 SIMULATIONS = 2_000
+# NumPy draws without replacement up to here; beyond it, with replacement is as good.
+HYPERGEOMETRIC_LIMIT = 1_000_000_000
 DOUBTFUL = 0.01
 
 
@@ -37,7 +39,7 @@ def design_p_value(
     if expected.min() >= EXPECTED_ENOUGH:
         shrink = 1 - (size - 1) / (N - 1) if overlap and N > 1 else 1.0
         return float(chdtrc(occurs.sum() - 1, statistic / shrink))
-    if overlap:
+    if overlap and N < HYPERGEOMETRIC_LIMIT:
         drawn = rng.multivariate_hypergeometric(
             v_hat[occurs], size, SIMULATIONS, method="marginals"
         )

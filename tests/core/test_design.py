@@ -65,3 +65,10 @@ def test_check_finds_classes_that_were_never_audited():
     assert rows["true classes never audited"]["value"] == ["c"]
     assert rows["predicted classes never audited"]["value"] == ["c"]
     assert rows["condition of P̂"]["doubt"]
+
+
+def test_a_population_of_billions_is_tested_too(rng):
+    v_hat = np.array([300_000, 13_000_000_000, 4_000_000_000])
+    test = np.array([[0, 1, 1], [0, 900, 80], [0, 60, 270]])
+    p = design_p_value(test, v_hat, overlap=True, rng=rng)
+    assert p > 0.001

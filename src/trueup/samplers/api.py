@@ -20,7 +20,11 @@ Floats = NDArray[np.float64]
 Sampler = Literal["auto", "exact", "rejection", "chain"]
 
 PILOT = 1024
-"""Proposals with which `auto` measures the acceptance."""
+"""Proposals with which `auto` measures the acceptance ..."""
+LONG_PILOT = 500_000
+"""... and numbers (proposals × K²) of a second look, for few classes that are hard to hit."""
+WORK = 100_000_000
+"""Numbers that rejection may draw for one call: about five seconds."""
 MAX_SWEEPS = 20_000
 MAX_PROPOSALS = 20_000_000
 
@@ -85,7 +89,7 @@ def draw_constrained(
             f'sampler="exact" is for two classes; there are {K}.', hint='use "auto" or "chain".'
         )
     if sampler == "auto":
-        sampler = "exact" if K == 2 else _rejection_or_chain(a, v_hat, rng)
+        sampler = "exact" if K == 2 else _rejection_or_chain(a, v_hat, size, rng)
     if sampler == "exact":
         return draw_exact(a, v_hat, size, rng)
     if sampler == "rejection":
@@ -149,11 +153,19 @@ def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:
     return np.asarray(a, dtype=np.float64), np.asarray(v_hat, dtype=np.float64)
 
 
-def _rejection_or_chain(a: Floats, v_hat: Floats, rng: np.random.Generator) -> Sampler:
-    """Choose by acceptance, never by the clock: a seed must give the same draws everywhere.
-
-    A proposal costs about as much as one sweep of one chain, and a chain takes up to fifty sweeps
-    for an effective draw where rejection is hard (bench/samplers.py prints both).
-    """
-    kept, _ = propose(a, v_hat / v_hat.sum(), PILOT, rng)
-    return "rejection" if len(kept) >= 0.02 * PILOT else "chain"
+def _rejection_or_chain(
+    a: Floats, v_hat: Floats, size: int, rng: np.random.Generator
+) -> Literal["rejection", "chain"]:
+    """Rejection where a pilot says it is done within WORK: by acceptance, never by the clock."""
+    K, rho = len(v_hat), v_hat / v_hat.sum()
+    kept = proposed = 0
+    for batch in (
+        PILOT,
+        max(LONG_PILOT // K**2 - PILOT, 0),
+    ):  # the second only if the first says no
+        if batch:
+            kept += len(propose(a, rho, batch, rng)[0])
+            proposed += batch
+        if kept * WORK >= size * K**2 * proposed:
+            return "rejection"
+    return "chain"

@@ -63,13 +63,16 @@ def draw_rejection(
     """
     rho = v_hat / v_hat.sum()
     K = len(rho)
-    batch = max(256, min(size, 2_000_000 // (K * K)))
+    most = 2_000_000 // (K * K)
+    batch = int(np.clip(size, 256, most))
     kept: list[tuple[Floats, Floats]] = []
     found = proposed = 0
     while found < size and proposed < max_proposals:
         kept.append(propose(a, rho, batch, rng))
         found += len(kept[-1][1])
         proposed += batch
+        rate = max(found, 0.5) / proposed
+        batch = int(np.clip(1.1 * (size - found) / rate, 256, most))
         if progress is not None:
             progress(min(found / size, 1.0))
     if found < size:

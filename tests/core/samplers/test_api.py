@@ -46,9 +46,11 @@ def test_exact_is_for_two_classes():
 
 def test_auto_prefers_rejection_while_it_accepts():
     assert draw_constrained(A3, V3, 100, RNG(1)).info["sampler"] == "rejection"
-    vague = np.full((6, 6), 1 / 6)
-    draws = draw_constrained(vague, np.array([1.0, 2, 3, 4, 50, 40]), 100, RNG(1))
+    # both other rows must put less on the first class than the test set says, by three errors each
+    firm = np.full((3, 3), 30.0) + 270 * np.eye(3)
+    draws = draw_constrained(firm, np.array([40.0, 500, 460]), 1000, RNG(1))
     assert draws.info["sampler"] == "chain"
+    assert draws.info["warnings"] == []
 
 
 @pytest.mark.parametrize("size", [1, 7, 1001])
