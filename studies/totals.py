@@ -3,6 +3,7 @@
 python studies/totals.py                        everything, 1,000 replications (about 20 minutes)
 python studies/totals.py --replications 200     quicker
 python studies/totals.py --only webshops        one table: webshops, classes, shifted
+python studies/totals.py --only classes --tau 1e6    class means not tied to the population's
 
 Every replication draws new predictions and a new test set from a fixed population, and calls
 `trueup.correct_counts` as a user would. ± is one Monte Carlo standard error.
@@ -24,10 +25,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 import trueup as tu
+from trueup import totals
 from trueup.webshops import webshops
 
 Floats = NDArray[np.float64]
 DRAWS = 2000
+TAU = totals.TAU
 
 
 @dataclass(frozen=True)
@@ -148,16 +151,18 @@ class Job:
     n: int
     methods: dict[str, tuple[bool, dict[str, Any]]]  # label: (totals?, options)
     base_rates: Floats | None = None
+    tau: float = totals.TAU
 
     def __call__(self, count: int, seed: np.random.SeedSequence) -> list[Any]:
         """Give a dict of answers per replication."""
         warnings.simplefilter("ignore")
+        totals.TAU = self.tau
         rng, out = np.random.default_rng(seed), []
         for _ in range(count):
             numbers = self.population.replicate(self.n, rng, self.base_rates)
             answers = {}
-            for label, (totals, options) in self.methods.items():
-                given = numbers if totals else counts_only(numbers)
+            for label, (valued, options) in self.methods.items():
+                given = numbers if valued else counts_only(numbers)
                 answers[label] = ask(given, seed=int(rng.integers(2**32)), **options)
             out.append(answers)
         return out
@@ -249,14 +254,15 @@ def study_classes(count: int, seed: int) -> int:
         K = len(shares)
         print(f"K = {K}, smallest class {shares.min():.1%}, accuracy 0.85, lognormal σ=1,")
         print(f"random test set, {count:,} replications; coverage ±{binomial_error(count):.3f}\n")
-        print("".ljust(28) + "lowest  highest  rarest class")
+        print("".ljust(28) + "lowest  highest  rarest class  its MSE")
         for n in sizes:
             methods = {
                 f"{prior} {kind}": (kind == "totals", {"prior": prior})
                 for prior in ("perks", "jeffreys")
                 for kind in kinds
             }
-            answers = replications(Job(population, n, methods), count, seed + K + n)
+            job = Job(population, n, methods, tau=TAU)
+            answers = replications(job, count, seed + K + n)
             for label in methods:
                 result = judge(answers, label, u if "totals" in label else v)
                 bad += result["impermissible"]
@@ -264,6 +270,7 @@ def study_classes(count: int, seed: int) -> int:
                 print(
                     f"n = {n:<6,} {label}".ljust(28)
                     + f"{cover.min():6.3f}  {cover.max():7.3f}  {cover[shares.argmin()]:12.3f}"
+                    + f"  {result['mse'][shares.argmin()]:7.3g}"
                 )
         print()
     print(f"impermissible draws: {bad}\n")
@@ -283,10 +290,10 @@ def study_shifted(count: int, seed: int) -> int:
             names = ("constrained", "bayes", "full", "joint", "inverse", "calibrated")
             methods: dict[str, tuple[bool, dict[str, Any]]] = {}
             for kind in ("counts", "totals"):
-                totals = kind == "totals"
-                methods[f"auto {kind}"] = (totals, shifted)
+                valued = kind == "totals"
+                methods[f"auto {kind}"] = (valued, shifted)
                 for name in names[1:]:
-                    methods[f"{name} {kind}"] = (totals, {"method": name, **shifted})
+                    methods[f"{name} {kind}"] = (valued, {"method": name, **shifted})
             answers = replications(
                 Job(population, n, methods, np.array([0.5, 0.5])), count, seed + n
             )
@@ -316,7 +323,9 @@ if __name__ == "__main__":
     parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=sorted(STUDIES))
+    parser.add_argument("--tau", type=float, default=totals.TAU)
     options = parser.parse_args()
+    TAU = options.tau
     for name, study in STUDIES.items():
         if options.only in (None, name):
             study(options.replications, options.seed)

@@ -24,7 +24,7 @@ __all__ = ["class_variances", "totals_given_allocation", "var_u_hat"]
 Floats = NDArray[np.float64]
 
 # Prior standard deviation of a class's mean value, in population means; never above the spread of
-# the values themselves. 1 is better for heavy tails, 3 for unusual classes (studies/totals.py).
+# the values themselves (`python studies/totals.py --only classes --tau 1e6` shows it without).
 TAU = 2.0
 # The least variance within a class, as a share of the population's.
 FLOOR = 0.01
