@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
+from os import PathLike
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -101,6 +104,7 @@ def correct(
     Estimate
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
+    asked = _asked("correct", locals())
     from trueup.gather import gather_groups
     from trueup.sources import open_table
 
@@ -128,6 +132,7 @@ def correct(
         population.native,
         found.warnings,
         (found, pooling, keep_draws) if by or strata else None,
+        asked,
         design=design,
         method=method,
         prior=prior,
@@ -188,6 +193,7 @@ def correct_counts(
     >>> bool((est.draws >= 0).all())
     True
     """
+    asked = _asked("correct_counts", locals())
     counts = make_counts(
         test,
         predicted_counts,
@@ -202,6 +208,7 @@ def correct_counts(
         _local_frame,
         [],
         None,
+        asked,
         design=design,
         method=method,
         prior=prior,
@@ -225,24 +232,42 @@ def _local_frame(columns: dict[str, list[Any]]) -> Any:
     return local_frame(columns)
 
 
+def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What was asked, to reproduce it: files by path, other tables by their kind."""
+    tables = {}
+    for name in ("predictions", "test_set"):
+        if name in given:
+            x = given[name]
+            kind = f"{type(x).__module__.split('.')[0]}.{type(x).__name__}"
+            tables[name] = str(x) if isinstance(x, str | PathLike) else f"<{kind}>"
+    options = {name: x for name, x in given.items() if name != "progress"}
+    return {"function": function} | options | tables
+
+
 def _run(
     counts: Counts,
     native: Callable[[dict[str, list[Any]]], Any],
     notes: Sequence[str],
     parts: tuple[GroupCounts, str, bool | None] | None,
+    asked: dict[str, Any],
     **options: Any,
 ) -> Estimate:
-    settings = make_settings(counts.K, **options)
-    if parts is None:
-        from trueup.methods import estimate
+    def compute(**changes: Any) -> Estimate:
+        settings = make_settings(counts.K, **(options | changes))
+        if parts is None:
+            from trueup.methods import estimate
 
-        result = estimate(counts, settings, native)
-    else:
-        from trueup.grouped import estimate_parts
+            result = estimate(counts, settings, native)
+        else:
+            from trueup.grouped import estimate_parts
 
-        found, pooling, keep = parts
-        result = estimate_parts(found, settings, native, pooling=pooling, keep=keep)
-    result.info["warnings"][:0] = notes
+            found, pooling, keep = parts
+            result = estimate_parts(found, settings, native, pooling=pooling, keep=keep)
+        result.info["warnings"][:0] = notes
+        again = partial(compute, **({"seed": settings.seed, "progress": None} | changes))
+        return replace(result, asked=asked | changes, _again=again)
+
+    result = compute()
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,8 @@ class Estimate:
         method, design, prior, seed, draws, acceptance, ess, rhat, warnings, and more.
     groups : GroupFigures or None
         With `by`: the groups.
+    asked : dict
+        The call that made it: the function, what the tables were, and every option as given.
     """
 
     classes: tuple[Hashable, ...]
@@ -72,6 +76,8 @@ class Estimate:
     _figures: dict[str, Floats | None] = field(repr=False)
     _native: Callable[[dict[str, list[Any]]], Any] = field(repr=False)
     groups: GroupFigures | None = None
+    asked: dict[str, Any] = field(default_factory=dict, repr=False)
+    _again: Callable[..., Estimate] | None = field(default=None, repr=False)
 
     @property
     def draws(self) -> Floats | None:
@@ -128,6 +134,29 @@ class Estimate:
         """Give Pr(u > above) for each class, and each group with `by`."""
         chance = derived.probability_above(self._joint_draws(), above)
         return self._derived_rows({"probability": chance})
+
+    def plot(self, kind: str | None = None, **options: Any) -> Any:
+        """Give an Altair chart; see `trueup.plots.plot` for the kinds. Needs the extra ``plot``."""
+        return _presenter("plots").plot(self, kind, **options)
+
+    def report(self, path: str | Path, **options: Any) -> Path:
+        """Write one self-contained HTML file; see `trueup.reporting.write_report`."""
+        written: Path = _presenter("reporting").write_report(self, path, **options)
+        return written
+
+    def sensitivity(self, priors: Any = ("jeffreys", "uniform")) -> Any:
+        """Give the estimate under other priors side by side; see `trueup.prior_sensitivity`."""
+        return _presenter("prior_sensitivity").sensitivity(self, priors)
+
+    def to_arviz(self) -> Any:
+        """Give the draws as ArviZ takes them, with named coordinates; see `trueup.to_arviz`."""
+        return _presenter("arviz_data").to_arviz(self)
+
+    def again(self, **changes: Any) -> Estimate:
+        """Estimate once more from the same numbers and seed, with some options changed."""
+        if self._again is None:
+            raise EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")
+        return self._again(**changes)
 
     def _joint_draws(self) -> Floats:
         if self.draws is None:
@@ -212,6 +241,11 @@ class Estimate:
             for row in rows
         ]
         return [*words, *FIGURES], cells
+
+
+def _presenter(name: str) -> Any:
+    """A module to the right of the core, looked up when it is asked for."""
+    return import_module(f"trueup.{name}")
 
 
 def _rows(
