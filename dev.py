@@ -4,6 +4,7 @@
 python3 dev.py demo            a small data set, corrected with each method
 python3 dev.py test            lint, types and all tests
 python3 dev.py test --quick    the same without the slow studies
+python3 dev.py docs            the documentation, as a site in `site/`
 python3 dev.py run CMD ...     any command inside the environment
 
 The first use makes `.venv` beside this file: with uv where it works, else with venv and pip.
@@ -28,15 +29,17 @@ STAMP = VENV / ".trueup-installed"
 def main(arguments: list[str]) -> int:
     """Run one command; its exit code is ours."""
     command, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
-    if command not in ("demo", "test", "run") or (command == "run" and not rest):
+    if command not in ("demo", "docs", "test", "run") or (command == "run" and not rest):
         print(__doc__)
         return 2
     if sys.version_info < (3, 11):  # noqa: UP036  (somebody may call it with an older one)
         print(f"trueup needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
         return 2
-    install("test" if command == "test" else "")
+    install(command if command in ("docs", "test") else "")
     if command == "demo":
         return call(PYTHON, "-m", "trueup", "demo", *rest)
+    if command == "docs":
+        return docs(rest)
     if command == "run":
         return call(*rest)
     return test(rest)
@@ -59,6 +62,15 @@ def test(arguments: list[str]) -> int:
             failed.append(" ".join(str(word) for word in step[2:4]))
     print("\nFailed: " + ", ".join(failed) if failed else "\nAll checks passed.")
     return 1 if failed else 0
+
+
+def docs(arguments: list[str]) -> int:
+    """Build the site; a broken link or any other warning fails."""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # advertising of the theme's maker
+    code = call(PYTHON, "-m", "mkdocs", "build", "--strict", *arguments)
+    if code == 0:
+        print(f"\nOpen {ROOT / 'site' / 'index.html'}")
+    return code
 
 
 def install(extra: str) -> None:

@@ -1,0 +1,37 @@
+"""Webshop turnover: the paper's question, on companies that are made here.
+
+The page docs/tutorials/webshops.md explains it; its code is this file, block by block.
+"""
+
+from pathlib import Path
+
+import trueup as tu
+from trueup.demo import make_files
+
+predictions, test_set, truth = make_files(Path("webshops"), seed=2019)
+print(*predictions.read_text().splitlines()[:4], sep="\n")
+print(*test_set.read_text().splitlines()[:4], sep="\n")
+
+columns = {"predicted": "predicted", "true": "true", "value": "turnover", "id": "company"}
+print(tu.check(predictions, test_set, **columns))
+
+est = tu.correct(predictions, test_set, **columns, seed=1)
+print(est)
+
+webshop = {row["class"]: row for row in est.rows()}["webshop"]
+print(f"naive      {webshop['naive'] / 1e6:4.0f} million")
+print(f"corrected  {webshop['estimate'] / 1e6:4.0f} million")
+print(f"truth      {truth / 1e6:4.0f} million")
+assert webshop["lower"] < truth < webshop["upper"]
+
+options = {"method": "constrained", "prior": "jeffreys", "noise": False}
+paper = tu.correct(predictions, test_set, **columns, **options, seed=1)
+row = {row["class"]: row for row in paper.rows()}["webshop"]
+print(f"the paper  {row['estimate'] / 1e6:4.0f} million, mean {row['mean'] / 1e6:.0f},")
+print(f"           {row['lower'] / 1e6:.0f} to {row['upper'] / 1e6:,.0f}")
+
+chances = {row["class"]: row["probability"] for row in est.probability(above=webshop["naive"])}
+print(f"Pr(turnover above the naive figure) = {chances['webshop']:.2f}")
+
+found = tu.plan(predictions, test_set, **columns, interest="webshop", next=20, seed=1)
+print(found)

@@ -1,0 +1,155 @@
+"""Every message that docs/troubles.md explains, brought about by the mistake that it is about."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import trueup as tu
+
+PREDICTIONS = "unit,predicted,y,region\n1,a,1,n\n2,a,2,n\n3,b,3,s\n4,b,4,s\n5,a,2,n\n6,b,1,s\n"
+TEST_SET = "unit,predicted,true,y\n1,a,a,1\n2,a,b,2\n3,b,b,3\n4,b,b,4\n"
+
+
+def raised(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    """The message of the error that a call raises, without its hint."""
+    try:
+        call(*arguments, **options)
+    except tu.TrueupError as error:
+        return str(error).split("\n\nHint:")[0]
+    raise AssertionError(f"no error: {arguments} {options}")
+
+
+def warned(call: Callable[..., Any], *arguments: Any, **options: Any) -> list[str]:
+    """The warnings of a call."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call(*arguments, **options)
+    return [str(x.message) for x in found if issubclass(x.category, tu.TrueupWarning)]
+
+
+def messages() -> Iterator[str]:
+    """Give every message; files are written in the working folder."""
+    yield from _tables()
+    yield from _matching()
+    yield from _options()
+    yield from _no_answer()
+    yield from _warnings()
+    yield from _studies()
+
+
+def _files(predictions: str = PREDICTIONS, test_set: str = TEST_SET) -> tuple[str, str]:
+    Path("predictions.csv").write_text(predictions, encoding="utf-8")
+    Path("test_set.csv").write_text(test_set, encoding="utf-8")
+    return "predictions.csv", "test_set.csv"
+
+
+def _tables() -> Iterator[str]:
+    good = _files()
+    yield raised(tu.correct, "nowhere.csv", good[1])
+    yield raised(tu.correct, "table.xlsx", good[1])
+    yield raised(tu.correct, 3, good[1])
+    yield raised(tu.correct, *good, predicted="predictd")
+    yield raised(tu.correct, *_files(PREDICTIONS + "7,,3,n\n"))
+    yield raised(tu.correct, *_files("predicted,y\na,1\nb,many\n"), value="y")
+    yield raised(tu.correct, *_files("predicted\n1.5\n2.5\n"))
+    yield raised(tu.correct, *_files("predicted\n1\n2\n"))
+    yield raised(tu.correct, *_files("unit,predicted\n"))
+    yield raised(tu.correct, *_files("predicted,y\na,1e200\nb,1e200\n"), value="y")
+    yield raised(tu.correct, *_files(PREDICTIONS + "7,c,3,n\n"))
+    yield raised(tu.correct, *_files(), classes=["a", "c"])
+    yield raised(tu.correct, *_files("predicted\na\na\n", "predicted,true\na,a\n"))
+    labels = [f"class {i}" for i in range(501)]
+    many = "true,predicted\n" + "\n".join(f"{x},{x}" for x in labels)
+    yield raised(tu.correct, *_files(many, many))
+
+
+def _matching() -> Iterator[str]:
+    yield raised(tu.correct, *_files(test_set="unit,true\n1,a\n99,b\n"), id="unit")
+    yield raised(tu.correct, *_files(test_set="unit,true\n1,a\n1,b\n"), id="unit")
+    yield raised(tu.correct, *_files(test_set="unit,true,predicted\n1,a,b\n3,b,b\n"), id="unit")
+    yield raised(tu.correct, *_files(test_set="unit,true\nx1,a\nx2,b\n"), id="unit")
+    yield raised(tu.correct_counts, [[9, 1], [2, 9]], [10, 90])
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], [9, 99], None, [[9, 1], [2, 3]])
+    strata = _files(test_set="predicted,true,region\na,a,n\nb,b,w\n")
+    yield raised(tu.correct, *strata, strata="region")
+
+
+def _options() -> Iterator[str]:
+    counts = ([[4, 1], [2, 3]], [10, 90])
+    yield raised(tu.correct_counts, *counts, design="srs")
+    yield raised(tu.correct_counts, *counts, method="magic")
+    yield raised(tu.correct_counts, *counts, interval=95)
+    yield raised(tu.correct_counts, *counts, draws=10)
+    yield raised(tu.correct_counts, *counts, prior=tu.Dirichlet([1, 2, 3]))
+    yield raised(tu.correct_counts, [[4, 1]], [10, 90])
+    yield raised(tu.correct_counts, [[0.4, 0.1], [0.2, 0.3]], [10, 90])
+    yield raised(tu.correct_counts, *counts, predicted_squares=[1, 2])
+    yield raised(tu.correct_counts, *counts, [100, 900], [10, 20])
+
+
+def _no_answer() -> Iterator[str]:
+    yield raised(tu.correct_counts, [[4, 1], [0, 0]], [10, 90], method="inverse")
+    yield raised(tu.correct_counts, [[2, 2], [3, 3]], [10, 90], method="inverse")
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [100, 0], design="shifted")
+    yield raised(tu.correct_counts, [[4, 0], [2, 1]], [10, 90], method="calibrated")
+    yield raised(
+        tu.correct_counts, [[4, 1], [2, 3]], [10, 90], method="difference", design="shifted"
+    )
+    yield raised(
+        tu.correct_counts, [[4, 1], [2, 3]], [10, 90], method="test_set", design="by_class"
+    )
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], [20, 900], method="test_set")
+    naive = tu.correct_counts([[4, 1], [2, 3]], [10, 90], method="naive")
+    yield raised(naive.share)
+    groups = _files()
+    yield raised(tu.correct, *groups, by="region", method="calibrated")
+    strata = _files(test_set="predicted,true,region\na,a,n\nb,b,s\n")
+    yield raised(tu.correct, *strata, strata="region", design="by_class", method="constrained")
+
+
+def _warnings() -> Iterator[str]:
+    table, v_hat = [[40, 10], [20, 30]], [1_000, 9_000]
+    yield from warned(tu.correct_counts, table, v_hat, seed=1)
+    yield from warned(tu.correct_counts, table, v_hat, method="joint", design="shifted", seed=1)
+    by_prediction = {"method": "constrained", "design": "by_prediction", "seed": 1}
+    yield from warned(tu.correct_counts, table, v_hat, **by_prediction)
+    yield from warned(tu.correct_counts, table, v_hat, method="calibrated", design="shifted")
+    yield from warned(tu.correct_counts, [[4, 1], [0, 0]], [80, 20], seed=1)
+    yield from warned(tu.correct_counts, table, [60, 40], [600, 900], design="by_class", seed=1)
+    yield from warned(tu.correct_counts, table, [600, 400], [600, 900], method="calibrated")
+    yield from warned(tu.correct_counts, [[4, 0], [0, 6]], [400, 600], method="calibrated")
+    yield from warned(tu.correct_counts, [[2, 1], [1, 2]], [50, 50], method="inverse", seed=1)
+    sums = {"predicted_sums": [0.1, 9_000.0], "predicted_squares": [1.0, 2e5]}
+    table = [[999, 1], [200, 800]]
+    yield from warned(tu.correct_counts, table, [250, 750], **sums, design="shifted", seed=1)
+    left = _files(PREDICTIONS + "7,,3,n\n")
+    yield from warned(tu.correct, *left, missing="leave_out", seed=1)
+    yield from warned(tu.correct, *_files(PREDICTIONS + "7,a,3,\n"), by="region", seed=1)
+    elsewhere = _files(test_set="predicted,true,region\na,a,n\nb,b,w\nb,a,s\n")
+    yield from warned(tu.correct, *elsewhere, by="region", design="shifted", seed=1)
+    strata = _files(test_set="predicted,true,region\na,a,n\na,b,n\n")
+    yield from warned(tu.correct, *strata, strata="region", classes=["a", "b"], seed=1)
+    from trueup.samplers import draw_constrained
+
+    a = np.full((4, 4), 0.5) + 3 * np.eye(4)
+    draws = draw_constrained(
+        a,
+        np.array([5, 10, 20, 900]),
+        4000,
+        np.random.default_rng(1),
+        sampler="chain",
+        max_sweeps=20,
+    )
+    yield from draws.info["warnings"]
+
+
+def _studies() -> Iterator[str]:
+    case = {"P": [[0.9, 0.1], [0.1, 0.9]], "base_rates": [0.2, 0.8], "N": 1_000}
+    yield raised(tu.plan, **case)
+    yield raised(tu.compare, **case)
+    yield raised(tu.compare, P=[[0.9, 0.1], [0.1, 0.9]])

@@ -1,0 +1,41 @@
+"""The scripts in examples/ are the tutorials' code, and run as they are."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT, blocks
+
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+def test_there_is_a_tutorial_for_every_script():
+    tutorials = {page.stem.replace("-", "_") for page in (ROOT / "docs/tutorials").glob("*.md")}
+    assert tutorials == {script.stem for script in SCRIPTS}
+    assert len(SCRIPTS) >= 4
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_script_is_the_code_of_its_page(script):
+    page = ROOT / "docs/tutorials" / f"{script.stem.replace('_', '-')}.md"
+    source = script.read_text(encoding="utf-8")
+    docstring = ast.parse(source).body[0]
+    body = "\n".join(source.splitlines()[docstring.end_lineno :]).strip()
+    code = [
+        block.text.strip()
+        for block in blocks(page.read_text(encoding="utf-8"))
+        if block.language == "python"
+    ]
+    assert body == "\n\n".join(code)
+
+
+@pytest.mark.slow  # the quick suite runs the same code from the page
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_script_runs_in_an_empty_folder(script, tmp_path):
+    """Also its own check of the answer against the truth, where that is known."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

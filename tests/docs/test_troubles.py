@@ -1,0 +1,36 @@
+"""docs/troubles.md quotes the messages as they are, and leaves none of these out."""
+
+import re
+
+from messages import messages
+from pages import ROOT
+
+PAGE = (ROOT / "docs/troubles.md").read_text(encoding="utf-8")
+
+
+def quotes():
+    """The quoted messages, each on lines that begin with >; … stands for what differs."""
+    return [
+        " ".join(line.removeprefix(">").strip() for line in found.splitlines())
+        for found in re.findall(r"(?:^>.*\n)+", PAGE, re.MULTILINE)
+    ]
+
+
+def test_every_quote_is_a_message_and_every_message_is_quoted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patterns = {
+        quote: re.compile(".*".join(map(re.escape, quote.split("…"))), re.DOTALL)
+        for quote in quotes()
+    }
+    assert len(patterns) > 40
+    found = [" ".join(message.split()) for message in messages()]
+    unquoted = [m for m in found if not any(p.fullmatch(m) for p in patterns.values())]
+    invented = [q for q, p in patterns.items() if not any(p.fullmatch(m) for m in found)]
+    assert not unquoted
+    assert not invented
+
+
+def test_every_quote_is_followed_by_what_to_do():
+    for end in re.finditer(r"^>.*\n(?!>)", PAGE, re.MULTILINE):
+        rest = PAGE[end.end() :].lstrip("\n")
+        assert rest[:1] not in ("", ">", "#"), end[0]
