@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trueup import prior
     from trueup.api import correct, correct_counts
     from trueup.checks import check
     from trueup.comparison import compare
@@ -41,6 +42,7 @@ _HOME = {
     "correct": "api",
     "correct_counts": "api",
     "plan": "planning",
+    "prior": "",
     "simulate": "simulation",
 }
 
@@ -60,6 +62,7 @@ __all__ = [
     "correct",
     "correct_counts",
     "plan",
+    "prior",
     "simulate",
 ]
 
@@ -67,7 +70,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'trueup' has no attribute {name!r}")
-    value = getattr(import_module(f"trueup.{_HOME[name]}"), name)
+    home = _HOME[name]
+    module = import_module(f"trueup.{home or name}")
+    value = getattr(module, name) if home else module
     globals()[name] = value
     return value
 

@@ -40,6 +40,7 @@ def correct(
     method: str = "auto",
     prior: object = "perks",
     noise: bool = True,
+    P: ArrayLike | None = None,
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
@@ -83,11 +84,16 @@ def correct(
     method : str
         "auto" is "joint" for the first two designs and "constrained" for the others. Also "naive",
         "inverse", "bayes", "full", "calibrated", "difference" and "test_set".
-    prior : str or Dirichlet
-        "perks" (the default), "jeffreys", "uniform", or ``Dirichlet(alpha, gamma)``.
+    prior : str or prior
+        "perks" (the default), "jeffreys", "uniform", ``Dirichlet(alpha, gamma)``, or one made by
+        ``trueup.prior``: from an earlier audit, an expert's range, or any log density.
     noise : bool
         Whether the interval includes that it is random which units are misclassified. Without it
         "bayes" and "constrained" are the paper's three steps to the letter.
+    P : (K, K) or (R, K, K) array_like, optional
+        Error rates that are known, or draws of them from elsewhere: rows true, columns predicted,
+        in the order of `classes`. The test set then says nothing about them, and the method is
+        "constrained" or "bayes".
     draws : int
         The number of draws.
     interval : float
@@ -138,6 +144,7 @@ def correct(
         prior=prior,
         overlap=overlap,
         noise=noise,
+        P=P,
         draws=draws,
         interval=interval,
         seed=seed,
@@ -159,6 +166,7 @@ def correct_counts(
     prior: object = "perks",
     overlap: bool | None = None,
     noise: bool = True,
+    P: ArrayLike | None = None,
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
@@ -214,6 +222,7 @@ def correct_counts(
         prior=prior,
         overlap=overlap,
         noise=noise,
+        P=P,
         draws=draws,
         interval=interval,
         seed=seed,
@@ -230,6 +239,12 @@ def _local_frame(columns: dict[str, list[Any]]) -> Any:
     from trueup.frames import local_frame
 
     return local_frame(columns)
+
+
+def _nuts(*arguments: Any) -> Any:
+    from trueup.nuts import draw_nuts
+
+    return draw_nuts(*arguments)
 
 
 def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -253,7 +268,9 @@ def _run(
     **options: Any,
 ) -> Estimate:
     def compute(**changes: Any) -> Estimate:
-        settings = make_settings(counts.K, **(options | changes))
+        settings = make_settings(
+            counts.K, classes=counts.classes, nuts=_nuts, **(options | changes)
+        )
         if parts is None:
             from trueup.methods import estimate
 

@@ -21,8 +21,7 @@ from trueup.counts import Counts, rest_of
 from trueup.errors import EstimateError
 from trueup.estimate import Answer, Estimate, median_error, summarise
 from trueup.inverse import inverse
-from trueup.posterior import draw_dirichlet, posterior
-from trueup.samplers import draw_constrained, draw_full
+from trueup.rates import Rates, rates_of
 from trueup.settings import Settings
 from trueup.simplex_normal import effective_size, resample
 
@@ -34,6 +33,8 @@ Floats = NDArray[np.float64]
 ENOUGH = 0.8
 # ... or this many times as many were drawn.
 MOST_POOLS = 10
+# Samplers whose draws come chain by chain; those of the others are in random order.
+BY_CHAIN = ("nuts", "pair walk")
 
 
 def estimate(
@@ -95,105 +96,38 @@ def _inverse(counts: Counts, settings: Settings) -> Answer:
     )
 
 
-def _bayes(counts: Counts, settings: Settings) -> Answer:
-    """The Dirichlet posterior of P as it is (Theorem 1)."""
-    a = posterior(settings.prior, counts.n).alpha
+def _bayesian(counts: Counts, settings: Settings) -> Answer:
+    """Draws of the rates, and what follows for the counts or totals.
 
-    def draw(size: int) -> tuple[Floats, dict[str, Any]]:
-        P = draw_dirichlet(a, size, settings.rng)
-        for _ in range(100):  # rates near 0 and 1 can be singular in floating point only
-            singular = ~np.isfinite(paper_aggregates(P, counts.naive)).all(axis=1)
-            if not singular.any():
-                return P, {}
-            P[singular] = draw_dirichlet(a, int(singular.sum()), settings.rng)
-        raise EstimateError(
-            "The posterior of P must leave P invertible; with this prior practically no draw is.",
-            hint='use method="constrained", or a prior that is less extreme.',
-        )
-
-    return _from_P(draw, counts, settings)
-
-
-def _constrained(counts: Counts, settings: Settings) -> Answer:
-    """The Dirichlet posterior of P on Θ_K(v̂): the paper's method."""
-    never = [counts.classes[h] for h in np.flatnonzero(counts.v_hat == 0)]
-    if never:
-        raise EstimateError(
-            "`constrained` needs units predicted as every class, or Θ_K(v̂) has no volume; no unit "
-            f"of the population was predicted {never}.",
-            hint='method="full" takes v̂ as random and has an answer.',
-        )
-    a = posterior(settings.prior, counts.n).alpha
-
-    def draw(size: int) -> tuple[Floats, dict[str, Any]]:
-        draws = draw_constrained(
-            a, counts.v_hat.astype(float), size, settings.rng, progress=settings.progress
-        )
-        return draws.P, draws.info
-
-    return _from_P(draw, counts, settings)
-
-
-def _from_P(
-    draw: Callable[[int], tuple[Floats, dict[str, Any]]], counts: Counts, settings: Settings
-) -> Answer:
-    """Steps 2 and 3 of the paper; with noise, permissible and with audited units exact."""
-    if not settings.noise:
-        P, info = draw(settings.draws)
-        return Answer(paper_aggregates(P, counts.naive), P, info=info)
+    Without noise `bayes` and `constrained` are steps 2 and 3 of the paper. Otherwise draws are
+    permissible and audited units are exact.
+    """
     rest, known = split(counts, settings)
+    draw = rates_of(counts, rest, settings)
+    paper = not settings.noise and settings.method in ("bayes", "constrained")
 
     def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
-        P, info = draw(size)
+        rates = draw(size)
+        if paper:
+            found = Weighted(paper_aggregates(rates.P, counts.naive), np.zeros(size))
+        else:
+            found = _rest(rates, rest, settings)
+        return rates.P, Weighted(found.u, found.log_weight + rates.log_weight), rates.info
+
+    return _condition(weighted, 0.0 if paper else known, settings)
+
+
+def _rest(rates: Rates, rest: Counts, settings: Settings) -> Weighted:
+    """The units that were not audited, given the rates."""
+    P, c = rates.P, rates.c
+    log_weight = np.zeros(len(P))
+    if c is None:
         if rest.N == 0:
-            return P, Weighted(np.zeros((size, counts.K)), np.zeros(size)), info
+            return Weighted(np.zeros(P.shape[:2]), log_weight)
         beta, log_weight = draw_beta(P, rest.v_hat, settings.rng)
-        u = rest_aggregates(columns(P, beta), P, rest, True, settings.rng)
-        return P, Weighted(u.u, u.log_weight + log_weight), info
-
-    return _condition(weighted, known, counts, settings)
-
-
-def _joint(counts: Counts, settings: Settings) -> Answer:
-    """The exact posterior when the test set was drawn from the population: Dirichlet columns."""
-    prior, rng = settings.prior, settings.rng
-    rest, known = split(counts, settings)
-    exponent = prior.gamma - prior.alpha.sum(axis=1)  # 0 for Jeffreys and Perks
-    a = (prior.alpha + counts.n).T
-    ahead = prior.alpha.sum(axis=0) + counts.v_hat
-
-    def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
-        c = np.swapaxes(draw_dirichlet(a, size, rng), 1, 2)
-        rho = draw_dirichlet(ahead, size, rng)
-        theta = c * rho[:, None, :]
-        beta = np.einsum("rgh->rg", theta)
-        P = theta / beta[:, :, None]
-        log_weight = np.log(beta) @ exponent if exponent.any() else np.zeros(size)
-        u = rest_aggregates(c, P, rest, settings.noise, rng)
-        return P, Weighted(u.u, u.log_weight + log_weight), {}
-
-    return _condition(weighted, known, counts, settings)
-
-
-def _full(counts: Counts, settings: Settings) -> Answer:
-    """The multinomial likelihood of v̂ as well as that of the test set's rows."""
-    rest, known = split(counts, settings)
-    a = posterior(settings.prior, counts.n).alpha
-
-    def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
-        draws = draw_full(
-            a,
-            settings.prior.gamma,
-            rest.v_hat.astype(float),
-            size,
-            settings.rng,
-            progress=settings.progress,
-        )
-        c = columns(draws.P, draws.beta)
-        u = rest_aggregates(c, draws.P, rest, settings.noise, settings.rng)
-        return draws.P, u, draws.info
-
-    return _condition(weighted, known, counts, settings)
+        c = columns(P, beta)
+    found = rest_aggregates(c, P, rest, settings.noise, settings.rng)
+    return Weighted(found.u, found.log_weight + log_weight)
 
 
 def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
@@ -207,14 +141,15 @@ def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
 def _condition(
     weighted: Callable[[int], tuple[Floats, Weighted, dict[str, Any]]],
     known: Floats | float,
-    counts: Counts,
     settings: Settings,
 ) -> Answer:
     """Draw until enough draws are effective, and resample the permissible ones by weight."""
     size, rng = settings.draws, settings.rng
     P, (u, log_weight), info = weighted(size)
     if np.ptp(log_weight) == 0 and np.isfinite(log_weight[0]):
-        return Answer(u + known, P, info=info)
+        # draws of NUTS still stand chain by chain
+        by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
+        return Answer(u + known, P, info=info | by_chain)
     while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < MOST_POOLS * size:
         short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
         more_P, more, _ = weighted(int(np.clip(short, size / 4, MOST_POOLS * size - len(u))))
@@ -263,10 +198,10 @@ def _classical(
 METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
     "naive": _naive,
     "inverse": _inverse,
-    "bayes": _bayes,
-    "constrained": _constrained,
-    "joint": _joint,
-    "full": _full,
+    "bayes": _bayesian,
+    "constrained": _bayesian,
+    "joint": _bayesian,
+    "full": _bayesian,
     "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat"),
     "difference": _classical(classical.difference, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
     "test_set": _classical(classical.test_set, "n", "v_hat", "u_hat", "t", "t2", overlap="overlap"),

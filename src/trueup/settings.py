@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
 from trueup.prior import Concentrations, resolve_prior
 
-__all__ = ["DESIGNS", "METHODS", "POOLINGS", "Settings", "check_options", "make_settings", "one_of"]
+__all__ = [
+    "DESIGNS",
+    "METHODS",
+    "POOLINGS",
+    "POSTERIORS",
+    "Settings",
+    "check_options",
+    "make_settings",
+    "one_of",
+]
+
+Floats = NDArray[np.float64]
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
 METHODS = (
@@ -26,6 +38,7 @@ METHODS = (
     "difference",
     "test_set",
 )
+POSTERIORS = ("bayes", "constrained", "joint", "full")  # those with a prior
 POOLINGS = ("partial", "none", "complete")
 MOST_DRAWS = 100_000_000
 # Room for R draws of P, a few arrays of that size, on an ordinary machine.
@@ -47,11 +60,16 @@ class Settings:
     seed: int
     rng: np.random.Generator
     progress: Callable[[float], None] | None = None
+    P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
+    nuts: Callable[..., Any] | None = None
 
 
 def make_settings(
     K: int,
     *,
+    classes: Sequence[Hashable] | None = None,
+    P: ArrayLike | None = None,
+    nuts: Callable[..., Any] | None = None,
     design: str,
     method: str,
     prior: object,
@@ -62,11 +80,17 @@ def make_settings(
     seed: int | None,
     progress: Callable[[float], None] | None = None,
 ) -> Settings:
-    """Check every option and resolve ``auto`` and ``None``."""
+    """Check every option and resolve ``auto`` and ``None``.
+
+    `classes` are the labels, for priors that name one; `nuts` draws from priors that are not
+    conjugate when weights do not suffice.
+    """
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     draws = int(draws)
     asked = method
-    if method == "auto":
+    if method == "auto" and P is not None:
+        method = "constrained"
+    elif method == "auto":
         method = "joint" if design in ("random", "by_prediction") else "constrained"
     if overlap is None:
         overlap = design != "shifted"
@@ -82,7 +106,7 @@ def make_settings(
         design=design,
         asked=asked,
         method=method,
-        prior=resolve_prior(prior, K),
+        prior=resolve_prior(prior, K, classes),
         noise=bool(noise),
         overlap=bool(overlap),
         draws=draws,
@@ -90,7 +114,34 @@ def make_settings(
         seed=int(seed),
         rng=np.random.Generator(np.random.SFC64(seed)),
         progress=progress,
+        P=None if P is None else _known_rates(P, K, method),
+        nuts=nuts,
     )
+
+
+def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:
+    """Check contingency matrices from elsewhere: one, or draws of it."""
+    one_of("method", method, ("constrained", "bayes"))
+    try:
+        P = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        P = np.empty(0)
+    if P.ndim == 2:
+        P = P[None]
+    if P.shape[1:] != (K, K) or not len(P):
+        raise OptionError(
+            f"`P` must be a matrix of shape {(K, K)} or draws of it, {('R', K, K)}; shape "
+            f"{np.shape(given)} came.".replace("'", ""),
+            hint="rows are true classes, columns predicted ones, in the order of `classes`.",
+        )
+    sums = P.sum(axis=-1)
+    if not (np.isfinite(P).all() and (P >= 0).all() and (np.abs(sums - 1) < 1e-6).all()):
+        raise OptionError(
+            "Every row of `P` must hold rates of at least 0 that sum to 1; a row with sum "
+            f"{float(sums.flat[np.abs(sums - 1).argmax()]):g} came.",
+            hint="rows are true classes: divide each by its sum. Is the matrix transposed?",
+        )
+    return np.asarray(P / sums[..., None])
 
 
 def check_options(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
+from trueup.prior.belief import Belief
 
-__all__ = ["NAMED_PRIORS", "Dirichlet", "jeffreys", "perks", "resolve_prior", "uniform"]
+__all__ = ["NAMED_PRIORS", "Concentrations", "Dirichlet", "jeffreys", "perks", "uniform"]
 
 
 @dataclass(frozen=True, eq=False)
-class Dirichlet:
+class Dirichlet(Belief):
     """A prior p_g ~ Dir(alpha_g) for each row of P and β ~ Dir(gamma), all independent.
 
     Parameters
@@ -36,7 +39,7 @@ class Dirichlet:
     gamma: ArrayLike | None = None
     name: str = "dirichlet"
 
-    def for_classes(self, K: int) -> Concentrations:
+    def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the concentrations for K classes, checked."""
         alpha = _positive("alpha", self.alpha, (K, K))
         gamma = alpha.sum(axis=1) if self.gamma is None else _positive("gamma", self.gamma, (K,))
@@ -45,11 +48,18 @@ class Dirichlet:
 
 @dataclass(frozen=True, eq=False)
 class Concentrations:
-    """A prior written out for K classes: ``alpha`` (K, K), ``gamma`` (K,) and its name."""
+    """A prior written out for K classes: ``alpha`` (K, K), ``gamma`` (K,) and its name.
+
+    A prior that is not conjugate has a `tilt` too: its log density over that of the Dirichlets,
+    ``tilt(P, numpy)`` for P (…, K, K), up to a constant. It is written for any array module with
+    NumPy's functions, so that JAX can differentiate it; unless it has walls and is not `smooth`.
+    """
 
     alpha: NDArray[np.float64]
     gamma: NDArray[np.float64]
     name: str
+    tilt: Callable[[Any, Any], Any] | None = None
+    smooth: bool = True
 
 
 def uniform(K: int) -> Concentrations:
@@ -74,18 +84,6 @@ def perks(K: int) -> Concentrations:
 
 
 NAMED_PRIORS = {"perks": perks, "jeffreys": jeffreys, "uniform": uniform}
-
-
-def resolve_prior(prior: object, K: int) -> Concentrations:
-    """Turn what the user gave as ``prior=`` into concentrations for K classes."""
-    if isinstance(prior, Dirichlet):
-        return prior.for_classes(K)
-    if isinstance(prior, str) and prior.lower() in NAMED_PRIORS:
-        return NAMED_PRIORS[prior.lower()](K)
-    raise OptionError(
-        f"`prior` must be one of {sorted(NAMED_PRIORS)} or a trueup.Dirichlet; {prior!r} came.",
-        hint='write prior="jeffreys", or prior=trueup.Dirichlet(alpha, gamma).',
-    )
 
 
 def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -1,0 +1,109 @@
+"""What a prior believes, in words and a small picture: the recall of every class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import betainc, betaincinv
+
+from trueup.errors import OptionError
+from trueup.words import aligned
+
+if TYPE_CHECKING:
+    from trueup.prior.dirichlet import Concentrations
+
+__all__ = ["Belief", "prior_draws", "recalls"]
+
+BARS = " ▁▂▃▄▅▆▇█"
+BINS = 25
+DRAWS = 40_000
+
+
+class Belief:
+    """What all priors can do: say what they believe, for these classes."""
+
+    def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
+        """Give the prior written out for K classes, checked."""
+        raise NotImplementedError
+
+    def describe(self, classes: int | Sequence[Hashable] = 2) -> str:
+        """Say what this prior believes of each class's recall Pr(predicted g | true g).
+
+        Parameters
+        ----------
+        classes : int or sequence
+            How many classes there are, or their labels.
+
+        Examples
+        --------
+        >>> from trueup.prior import Dirichlet
+        >>> print(Dirichlet([[8, 2], [1, 9]]).describe(["webshop", "other"]))
+        Prior 'dirichlet': what it believes before any test unit is seen.
+        recall of  invented units  mean  90% between  from 0 to 1
+        webshop                10   80%  57% and 96%  |       ▁▁▁▁▁▁▂▂▃▄▅▆▇███▇▃|
+        other                  10   90%  72% and 99%  |            ▁▁▁▁▁▁▁▂▂▃▅▆█|
+        """
+        labels = list(range(classes)) if isinstance(classes, int) else list(classes)
+        prior = self.for_classes(len(labels), labels)
+        lines = [["recall of", "invented units", "mean", "90% between", "from 0 to 1" + " " * 16]]
+        for label, row in zip(labels, recalls(prior), strict=True):
+            low, high = row["lower"], row["upper"]
+            picture = "|" + "".join(_bar(x) for x in row["heights"]) + "|"
+            units = "–" if row["units"] is None else f"{row['units']:.3g}"
+            lines.append(
+                [str(label), units, f"{row['mean']:.0%}", f"{low:.0%} and {high:.0%}", picture]
+            )
+        title = f"Prior {prior.name!r}: what it believes before any test unit is seen."
+        return "\n".join([title, *aligned(lines)])
+
+    def plot(self, classes: int | Sequence[Hashable] = 2) -> Any:
+        """Draw the prior of each class's recall as an Altair chart (the extra ``plot``)."""
+        from importlib import import_module
+
+        return import_module("trueup.plots.priors").prior_chart(self, classes)
+
+
+def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, Any]]:
+    """Give what a prior believes of each p_gg: mean, central interval and a histogram."""
+    tail = (1 - probability) / 2
+    edges = np.linspace(0.0, 1.0, BINS + 1)
+    found = []
+    if prior.tilt is None:
+        a = np.diagonal(prior.alpha)
+        total = prior.alpha.sum(axis=1)
+        for g in range(len(a)):
+            b = total[g] - a[g]
+            lower, upper = (float(betaincinv(a[g], b, q)) for q in (tail, 1 - tail))
+            mass = np.diff(betainc(a[g], b, edges))
+            found.append(_recall(a[g] / total[g], lower, upper, mass, float(total[g])))
+        return found
+    P = prior_draws(prior, DRAWS, np.random.default_rng(0))
+    for g in range(P.shape[1]):
+        x = P[:, g, g]
+        lower, upper = (float(q) for q in np.quantile(x, [tail, 1 - tail]))
+        mass = np.histogram(x, edges)[0] / len(x)
+        found.append(_recall(float(x.mean()), lower, upper, mass, None))
+    return found
+
+
+def prior_draws(prior: Concentrations, size: int, rng: np.random.Generator) -> Any:
+    """Draw P (size, K, K) from the prior itself; one with a tilt by weighted resampling."""
+    P = np.stack([rng.dirichlet(row, size) for row in prior.alpha], axis=1)
+    if prior.tilt is None:
+        return P
+    log_weight = prior.tilt(P, np)
+    if not np.isfinite(log_weight).any():
+        raise OptionError(f"Prior {prior.name!r} must allow some P; none of {size:,} draws is.")
+    weight = np.exp(log_weight - log_weight.max())
+    return P[rng.choice(size, size, p=weight / weight.sum())]
+
+
+def _recall(mean: float, lower: float, upper: float, mass: Any, units: float | None) -> Any:
+    heights = mass / max(float(mass.max()), 1e-300)
+    return {"mean": mean, "lower": lower, "upper": upper, "heights": heights, "units": units}
+
+
+def _bar(height: float) -> str:
+    return BARS[min(int(np.ceil(height * (len(BARS) - 1) - 0.02)), len(BARS) - 1)]

@@ -1,0 +1,290 @@
+"""Priors that people really have, and that stay conjugate: last audit, a range, a belief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc
+
+from trueup.errors import OptionError
+from trueup.prior.belief import Belief
+from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
+
+__all__ = [
+    "Elicited",
+    "diagonal",
+    "from_counts",
+    "from_range",
+    "match_beta",
+    "per_class",
+    "resolve",
+]
+
+Floats = NDArray[np.float64]
+Labels = list[Hashable]
+
+
+def resolve(prior: object, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
+    """Turn what the user gave as ``prior=`` into a prior for K classes."""
+    if isinstance(prior, Belief):
+        return prior.for_classes(K, labels)
+    if isinstance(prior, str) and prior.lower() in NAMED_PRIORS:
+        return NAMED_PRIORS[prior.lower()](K)
+    raise OptionError(
+        f"`prior` must be one of {sorted(NAMED_PRIORS)} or made by trueup.prior; {prior!r} came.",
+        hint='write prior="jeffreys", prior=trueup.Dirichlet(alpha, gamma), or '
+        'prior=trueup.prior.from_range("webshop", recall=(0.80, 0.95)).',
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Elicited(Belief):
+    """A conjugate prior `rest`, with its concentrations changed by a rule.
+
+    The rule takes the concentrations of `rest` and the labels, and gives alpha and gamma. Unless it
+    says otherwise base rates keep the gamma of `rest`: knowing a classifier is not knowing a
+    population.
+    """
+
+    rule: Callable[[Concentrations, Labels], tuple[Floats, Floats]]
+    rest: object
+    name: str
+
+    def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
+        """Give the concentrations, checked."""
+        known: Labels = list(range(K) if labels is None else labels)
+        base = conjugate(self.rest, known, self.name)
+        return Concentrations(*self.rule(base, known), self.name)
+
+
+def from_range(
+    cls: Hashable | Mapping[Hashable, tuple[float, float]],
+    recall: tuple[float, float] | None = None,
+    *,
+    probability: float = 0.9,
+    rest: object = "jeffreys",
+) -> Elicited:
+    """Turn "the recall of `cls` is between 80% and 95%" into a prior.
+
+    The recall Pr(predicted g | true g) gets the Beta distribution with that central interval; what
+    is left of the row is shared evenly between the other classes. Other rows have the prior `rest`.
+
+    Parameters
+    ----------
+    cls : label or mapping
+        The class; or a mapping of classes to ranges, for several at once.
+    recall : (float, float)
+        The range, between 0 and 1.
+    probability : float
+        How sure the expert is of the range: as much is left out below as above it.
+    rest : str or prior
+        The prior of the rows that are not named, and of the base rates.
+
+    Examples
+    --------
+    >>> prior = from_range("webshop", recall=(0.80, 0.95), probability=0.9)
+    >>> prior.for_classes(2, ["webshop", "other"]).alpha.round(2)
+    array([[41.49,  5.43],
+           [ 0.5 ,  0.5 ]])
+    """
+    ranges = dict(cls) if isinstance(cls, Mapping) else {cls: recall}
+    matched = {
+        label: match_beta(given, probability, f"recall of {label!r}")
+        for label, given in ranges.items()
+    }
+
+    def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
+        alpha = base.alpha.copy()
+        for label, (a, b) in matched.items():
+            g = _place(label, labels)
+            alpha[g] = b / (len(labels) - 1)
+            alpha[g, g] = a
+        return alpha, base.gamma
+
+    return Elicited(rule, rest, "from_range")
+
+
+def match_beta(given: object, probability: float, what: str = "range") -> tuple[float, float]:
+    """Give (a, b) of the Beta distribution with this central interval.
+
+    For a given size a + b the mass below the interval falls as the mean rises; and at the mean
+    that puts the right mass below, the mass above falls as the size grows: two nested bisections.
+    """
+    low, high = _check_range(given, probability, what)
+    tail = (1 - probability) / 2
+
+    def mean_at(size: float) -> float:
+        below, above = 0.0, 1.0
+        for _ in range(60):
+            mean = (below + above) / 2
+            if betainc(mean * size, (1 - mean) * size, low) > tail:
+                below = mean
+            else:
+                above = mean
+        return (below + above) / 2
+
+    least, most = np.log(1e-3), np.log(1e9)
+    for _ in range(60):
+        size = float(np.exp((least + most) / 2))
+        mean = mean_at(size)
+        if 1 - betainc(mean * size, (1 - mean) * size, high) > tail:
+            least = np.log(size)
+        else:
+            most = np.log(size)
+    return mean * size, (1 - mean) * size
+
+
+def from_counts(
+    previous: ArrayLike,
+    weight: float | ArrayLike = 0.5,
+    *,
+    rest: object = "perks",
+    base_rates: bool = False,
+) -> Elicited:
+    """Turn an earlier audit into a prior in which each of its units counts as `weight` units.
+
+    This is the power prior: weight 1 is as good as the test set at hand, 0 is nothing.
+
+    Parameters
+    ----------
+    previous : (K, K) array_like
+        The earlier test set: rows true, columns predicted, classes in the same order as now.
+    weight : float or (K,) array_like
+        From 0 to 1, for all rows or for each true class.
+    rest : str or prior
+        What was believed before that audit.
+    base_rates : bool
+        Whether the shares of the true classes then say something about now as well. By default
+        they do not: classifiers last longer than populations.
+
+    Examples
+    --------
+    >>> from_counts([[40, 10], [2, 48]], weight=0.5).for_classes(2).alpha
+    array([[20.5,  5.5],
+           [ 1.5, 24.5]])
+    """
+    n = _check_counts(previous)
+    K = len(n)
+    try:
+        w = np.broadcast_to(np.asarray(weight, dtype=float), (K,))
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"`weight` must be a number or one for each of {K} classes; {weight!r} came."
+        ) from None
+    if not ((w >= 0) & (w <= 1)).all():
+        raise OptionError(
+            f"`weight` must be between 0 (forget it) and 1 (as good as new); {weight!r} came."
+        )
+    units = w[:, None] * n
+
+    def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
+        if len(labels) != K:
+            raise OptionError(
+                f"The earlier test set must have the same {len(labels)} classes; it has {K}.",
+                hint="add rows and columns of zeros for new classes, in the order of `classes`.",
+            )
+        gamma = base.gamma + (units.sum(axis=1) if base_rates else 0.0)
+        return base.alpha + units, gamma
+
+    return Elicited(rule, rest, "from_counts")
+
+
+def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
+    """Believe that the classifier is better than chance: `strength` invented units, all correct.
+
+    Parameters
+    ----------
+    strength : float
+        How many correctly classified units to add to every row.
+    rest : str or prior
+        What they are added to.
+
+    Examples
+    --------
+    >>> diagonal(2).for_classes(2).alpha
+    array([[2.5, 0.5],
+           [0.5, 2.5]])
+    """
+    if not (isinstance(strength, int | float) and 0 < strength < 1e9):
+        raise OptionError(f"`strength` must be a positive number of units; {strength!r} came.")
+
+    def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
+        return base.alpha + strength * np.eye(len(labels)), base.gamma
+
+    return Elicited(rule, rest, "diagonal")
+
+
+def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Elicited:
+    """Take the row of each class named from a prior of its own, and the other rows from `rest`.
+
+    Examples
+    --------
+    >>> audit = from_counts([[40, 10], [2, 48]], weight=1)
+    >>> per_class({"webshop": audit}).for_classes(2, ["webshop", "other"]).alpha
+    array([[40.5, 10.5],
+           [ 0.5,  0.5]])
+    """
+
+    def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
+        alpha = base.alpha.copy()
+        for label, prior in rows.items():
+            g = _place(label, labels)
+            alpha[g] = conjugate(prior, labels, "per_class").alpha[g]
+        return alpha, base.gamma
+
+    return Elicited(rule, rest, "per_class")
+
+
+def conjugate(prior: object, labels: Labels, name: str) -> Concentrations:
+    """Refuse a prior that is not conjugate where concentrations are added up."""
+    found = resolve(prior, len(labels), labels)
+    if found.tilt is not None:
+        raise OptionError(
+            f"`{name}` builds on conjugate priors; {found.name!r} is not one.",
+            hint='use "perks", "jeffreys", "uniform" or a trueup.Dirichlet there.',
+        )
+    return found
+
+
+def _place(label: Hashable, labels: Labels) -> int:
+    if label in labels:
+        return labels.index(label)
+    spelled = [str(known) for known in labels]  # from the command line every label is a text
+    if spelled.count(str(label)) == 1:
+        return spelled.index(str(label))
+    raise OptionError(
+        f"The prior names class {label!r}, which must be one of the classes: {labels[:20]}."
+    )
+
+
+def _check_range(given: object, probability: float, what: str) -> tuple[float, float]:
+    try:
+        low, high = (float(x) for x in given)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not 0 < low < high < 1:
+        raise OptionError(
+            f"The {what} must be two numbers with 0 < low < high < 1; {given!r} came.",
+            hint="write recall=(0.80, 0.95). For rates known exactly see the option P.",
+        )
+    if not (isinstance(probability, int | float) and 0 < probability < 1):
+        raise OptionError(f"`probability` must be between 0 and 1; {probability!r} came.")
+    return low, high
+
+
+def _check_counts(previous: ArrayLike) -> Floats:
+    try:
+        n = np.asarray(previous, dtype=float)
+    except (TypeError, ValueError):
+        n = np.empty(0)
+    if n.ndim != 2 or n.shape[0] != n.shape[1] or len(n) < 2:
+        raise OptionError(
+            f"The earlier test set must be a square matrix; shape {np.shape(previous)} came.",
+            hint="rows are true classes, columns predicted ones.",
+        )
+    if not (np.isfinite(n).all() and (n >= 0).all()):
+        raise OptionError("The earlier test set must hold numbers of units, 0 or more.")
+    return n

@@ -1,0 +1,224 @@
+"""Draws of the error rates P under each method, whatever the prior.
+
+Conjugate priors are drawn from exactly or by trueup's own chains. With another prior, those draws
+are weighted by its tilt; where a few weights would decide the answer, NUTS takes over, or chains
+of our own for priors with walls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.aggregates import columns, paper_aggregates
+from trueup.contingency import solve_Q
+from trueup.counts import Counts
+from trueup.density import make_posterior
+from trueup.errors import EstimateError, OptionError
+from trueup.pair_walk import draw_pairs
+from trueup.pareto import pareto_k
+from trueup.posterior import draw_dirichlet, posterior
+from trueup.samplers import draw_constrained, draw_full
+from trueup.settings import Settings
+from trueup.simplex_normal import effective_size
+
+__all__ = ["Draw", "Rates", "rates_of"]
+
+Floats = NDArray[np.float64]
+
+# Weights will do while this share of the draws is effective and the Pareto shape is below 0.7.
+ENOUGH = 0.1
+MOST_K = 0.7
+
+
+class Rates(NamedTuple):
+    """Draws of P (R, K, K) with the log of their weights, and how they were made.
+
+    `c` is Pr(s = g | ŝ = h) where the method has it; else base rates are drawn given P and v̂.
+    """
+
+    P: Floats
+    c: Floats | None
+    log_weight: Floats
+    info: dict[str, Any]
+
+
+Draw = Callable[[int], Rates]
+
+
+def rates_of(counts: Counts, rest: Counts, settings: Settings) -> Draw:
+    """Give the function that draws the rates; `rest` are the units that were not audited."""
+    if settings.P is not None:
+        return _known(settings.P, counts, settings)
+    draw = DRAWS[settings.method](counts, rest, settings)
+    return draw if settings.prior.tilt is None else _tilted(draw, counts, rest, settings)
+
+
+def _even(size: int) -> Floats:
+    return np.zeros(size)
+
+
+def _bayes(counts: Counts, rest: Counts, settings: Settings) -> Draw:
+    """The Dirichlet posterior of P as it is (Theorem 1)."""
+    a = posterior(settings.prior, counts.n).alpha
+
+    def draw(size: int) -> Rates:
+        P = draw_dirichlet(a, size, settings.rng)
+        for _ in range(100):  # rates near 0 and 1 can be singular in floating point only
+            singular = ~np.isfinite(paper_aggregates(P, counts.naive)).all(axis=1)
+            if not singular.any():
+                return Rates(P, None, _even(size), {})
+            P[singular] = draw_dirichlet(a, int(singular.sum()), settings.rng)
+        raise EstimateError(
+            "The posterior of P must leave P invertible; with this prior practically no draw is.",
+            hint='use method="constrained", or a prior that is less extreme.',
+        )
+
+    return draw
+
+
+def _constrained(counts: Counts, rest: Counts, settings: Settings) -> Draw:
+    """The Dirichlet posterior of P on Θ_K(v̂): the paper's method."""
+    never = [counts.classes[h] for h in np.flatnonzero(counts.v_hat == 0)]
+    if never:
+        raise EstimateError(
+            "`constrained` needs units predicted as every class, or Θ_K(v̂) has no volume; no unit "
+            f"of the population was predicted {never}.",
+            hint='method="full" takes v̂ as random and has an answer.',
+        )
+    a = posterior(settings.prior, counts.n).alpha
+
+    def draw(size: int) -> Rates:
+        draws = draw_constrained(
+            a, counts.v_hat.astype(float), size, settings.rng, progress=settings.progress
+        )
+        return Rates(draws.P, None, _even(size), draws.info)
+
+    return draw
+
+
+def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
+    """The exact posterior when the test set was drawn from the population: Dirichlet columns.
+
+    With γ_g ≠ Σ_h α_gh those are weighted by Π β_g^(γ_g − Σ_h α_gh). Where that does not do, as
+    when much is known of the rates and nothing of the base rates, a chain draws from the same
+    posterior: that of `full` when the test set's classes add to what is known of β.
+    """
+    prior, rng = settings.prior, settings.rng
+    exponent = prior.gamma - prior.alpha.sum(axis=1)  # 0 for Jeffreys and Perks
+    a = (prior.alpha + counts.n).T
+    ahead = prior.alpha.sum(axis=0) + counts.v_hat
+
+    def direct(size: int) -> Rates:
+        c = np.swapaxes(draw_dirichlet(a, size, rng), 1, 2)
+        rho = draw_dirichlet(ahead, size, rng)
+        theta = c * rho[:, None, :]
+        beta = np.einsum("rgh->rg", theta)
+        P = theta / beta[:, :, None]
+        log_weight = np.log(beta) @ exponent if exponent.any() else _even(size)
+        return Rates(P, c, log_weight, {})
+
+    unseen = counts.v_hat - counts.n.sum(axis=0)
+    if not exponent.any() or unseen.min() < 0:
+        return direct
+    if effective_size(direct(settings.draws).log_weight) >= ENOUGH * settings.draws:
+        return direct
+    base = prior.gamma + counts.n.sum(axis=1)
+    return _chain(prior.alpha + counts.n, base, unseen, settings)
+
+
+def _full(counts: Counts, rest: Counts, settings: Settings) -> Draw:
+    """The multinomial likelihood of v̂ as well as that of the test set's rows."""
+    a = posterior(settings.prior, counts.n).alpha
+    return _chain(a, settings.prior.gamma, rest.v_hat, settings)
+
+
+def _chain(a: Floats, gamma: Floats, v_hat: NDArray[np.int64], settings: Settings) -> Draw:
+    def draw(size: int) -> Rates:
+        draws = draw_full(
+            a, gamma, v_hat.astype(float), size, settings.rng, progress=settings.progress
+        )
+        return Rates(draws.P, columns(draws.P, draws.beta), _even(size), draws.info)
+
+    return draw
+
+
+def _known(P: Floats, counts: Counts, settings: Settings) -> Draw:
+    """Rates from elsewhere: one matrix, or draws of it. The test set says nothing about them."""
+    impossible = (counts.n > 0) & (P == 0).all(axis=0)
+    if impossible.any():
+        g, h = np.argwhere(impossible)[0]
+        raise OptionError(
+            f"`P` must allow what the test set shows; it says that {counts.classes[g]!r} is never "
+            f"predicted {counts.classes[h]!r}, and {counts.n[g, h]:,} test units are.",
+            hint="rows are true classes, columns predicted ones. Is the matrix transposed?",
+        )
+    if not np.isfinite(solve_Q(P, counts.v_hat.astype(float))).all():
+        raise OptionError(
+            "`P` must be invertible: with this one some classes cannot be told apart at all.",
+            hint="join those classes into one.",
+        )
+
+    def draw(size: int) -> Rates:
+        chosen = P if len(P) == size else P[settings.rng.integers(len(P), size=size)]
+        log_weight = _even(size)
+        if settings.method == "constrained" and not settings.noise:
+            inside = (solve_Q(chosen, counts.v_hat.astype(float)) >= 0).all(axis=1)
+            log_weight = np.where(inside, 0.0, -np.inf)
+        return Rates(chosen, None, log_weight, {"prior": "known rates"})
+
+    return draw
+
+
+def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Draw:
+    """Draws for a prior that is not conjugate: weighted where that will do, else by MCMC."""
+
+    def weighted(size: int) -> Rates:
+        rates = draw(size)
+        return rates._replace(log_weight=rates.log_weight + log_tilt(rates.P, settings))
+
+    first = weighted(settings.draws)
+    k = pareto_k(first.log_weight)
+    if effective_size(first.log_weight) >= ENOUGH * settings.draws and k < MOST_K:
+        found = {"sampler": "importance", "pareto_k": k if np.isfinite(k) else None}
+        waiting = [first]
+
+        def draw_weighted(size: int) -> Rates:
+            rates = waiting.pop() if waiting and size == settings.draws else weighted(size)
+            return rates._replace(info=rates.info | found)
+
+        return draw_weighted
+    sampler = settings.nuts if settings.prior.smooth else draw_pairs
+    if sampler is None:
+        raise EstimateError("This prior needs NUTS here, which only `correct` can start.")
+    P, c, info = sampler(make_posterior(counts, rest, settings), settings)
+    info = info | {"pareto_k": k if np.isfinite(k) else None}
+
+    def draw_again(size: int) -> Rates:
+        at = np.arange(size) if size == len(P) else settings.rng.integers(len(P), size=size)
+        return Rates(P[at], None if c is None else c[at], _even(size), info)
+
+    return draw_again
+
+
+def log_tilt(P: Floats, settings: Settings) -> Floats:
+    """The log of the prior's tilt at draws of P; it must be a number everywhere."""
+    assert settings.prior.tilt is not None
+    found = np.asarray(settings.prior.tilt(P, np), dtype=float)
+    if np.isnan(found).any() or (found == np.inf).any():
+        raise OptionError(
+            f"The log density of prior {settings.prior.name!r} must be a number or −inf at every "
+            "P; NaN or +inf came."
+        )
+    return found
+
+
+DRAWS: dict[str, Callable[[Counts, Counts, Settings], Draw]] = {
+    "bayes": _bayes,
+    "constrained": _constrained,
+    "joint": _joint,
+    "full": _full,
+}
