@@ -14,9 +14,10 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from trueup.counts import Counts, make_counts
-from trueup.errors import TrueupWarning
+from trueup.errors import OptionError, TrueupWarning
 from trueup.estimate import Estimate
 from trueup.parts import GroupCounts
+from trueup.prior import Regression
 from trueup.settings import POOLINGS, check_options, make_settings, one_of
 
 __all__ = ["correct", "correct_counts"]
@@ -111,6 +112,7 @@ def correct(
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
     asked = _asked("correct", locals())
+    from trueup.binning import bin_tables
     from trueup.gather import gather_groups
     from trueup.sources import open_table
 
@@ -118,10 +120,18 @@ def correct(
     one_of("pooling", pooling, POOLINGS)
     # SciPy takes as long to load as DuckDB takes to read 30 million rows: do both at once
     threading.Thread(target=import_module, args=("trueup.methods",), daemon=True).start()
-    population = open_table(predictions, "predictions")
+    population, audited = (
+        open_table(predictions, "predictions"),
+        open_table(test_set, "the test set"),
+    )
+    if isinstance(prior, Regression):
+        if strata:
+            raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
+        population, audited, prior = bin_tables(population, audited, prior, id)
+        strata = prior.bin_name
     found = gather_groups(
         population,
-        open_table(test_set, "the test set"),
+        audited,
         predicted=predicted,
         true=true,
         value=value,
@@ -241,10 +251,8 @@ def _local_frame(columns: dict[str, list[Any]]) -> Any:
     return local_frame(columns)
 
 
-def _nuts(*arguments: Any) -> Any:
-    from trueup.nuts import draw_nuts
-
-    return draw_nuts(*arguments)
+def _nuts() -> Any:
+    return import_module("trueup.nuts")
 
 
 def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:

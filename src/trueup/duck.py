@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
@@ -21,6 +22,27 @@ class DuckTable:
     """A table of units that DuckDB can put in a FROM clause; see `RelationTable`, `FileTable`."""
 
     name: str
+    _bins: tuple[str, str, list[float]] | None = None  # the bin's name, its column, its edges
+
+    def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
+        """Give the table with one column more: how many of the edges this column is above."""
+        table = copy.copy(self)
+        table._bins = (name, column, [float(edge) for edge in edges])
+        return table
+
+    def _column(self, column: str) -> str:
+        """Give a column in SQL, or what a bin is made of; unusable values are in none."""
+        if self._bins is None or column != self._bins[0]:
+            return _name(column)
+        _, of, edges = self._bins
+        x = f"TRY_CAST({_name(of)} AS DOUBLE)"
+        above = " + ".join(f"({x} > {_literal(edge)})::BIGINT" for edge in edges) or "0"
+        return f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)"
+
+    def _from(self, columns: Sequence[str], value: str | None) -> str:
+        """Give the FROM clause; a bin is read as its column."""
+        name, of = self._bins[:2] if self._bins else ("", "")
+        return self._source([of if c == name and name else c for c in columns], value)
 
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
         raise NotImplementedError
@@ -39,13 +61,14 @@ class DuckTable:
 
     def kinds(self) -> dict[str, Kind]:
         """Give the columns and what kind of values each holds."""
-        return {name: kind_of(kind) for name, kind in self._types().items()}
+        found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
+        return found | ({self._bins[0]: "integer"} if self._bins else {})
 
     def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
         """Give the one query of `tally`; the `careful` one counts and skips unusable values."""
-        labels = [f"{_name(key)} AS key_{i}" for i, key in enumerate(keys)]
+        labels = [f"{self._column(key)} AS key_{i}" for i, key in enumerate(keys)]
         groups = ", ".join(f"key_{i}" for i in range(len(keys)))
-        source = self._source(keys, value)
+        source = self._from(keys, value)
         if value is None:
             figures, columns = "count(*), 0, 0, 0, 0", labels
         else:
@@ -93,8 +116,8 @@ class DuckTable:
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
         """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
-        chosen = [*map(_name, columns), *([f"{_name(value)}::DOUBLE"] if value else [])]
-        source = self._source([column for column in columns if column != id], value)
+        chosen = [*map(self._column, columns), *([f"{_name(value)}::DOUBLE"] if value else [])]
+        source = self._from([column for column in columns if column != id], value)
         sql = f"SELECT {', '.join(chosen)} FROM {source}"
         if id is not None:
             sql += f" WHERE {_name(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"

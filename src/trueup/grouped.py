@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregates import columns, rest_aggregates
-from trueup.counts import Counts, make_counts
+from trueup.counts import Counts
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import Answer, Estimate, GroupFigures, summarise
 from trueup.groups import GroupData, base_rates, correct_groups, mean_values
 from trueup.methods import METHODS, finish, split
 from trueup.parts import GroupCounts, Parts
+from trueup.regressed import draw_regressed
 from trueup.settings import Settings
 from trueup.simplex_normal import effective_size, resample
 from trueup.strata import draw_rows, pool_strata
+from trueup.stratum import Stratum, counts_of
 
 __all__ = ["estimate_parts"]
 
@@ -27,16 +29,6 @@ Native = Callable[[dict[str, list[Any]]], Any]
 
 # With `by` and `strata` together all draws are in memory at once.
 MOST_CELLS = 400_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Stratum:
-    """One stratum's draws: u and β (R, K) and P (R, K, K), on which its groups build."""
-
-    u: Floats
-    P: Floats
-    beta: Floats
-    info: dict[str, Any]
 
 
 def estimate_parts(
@@ -77,14 +69,17 @@ def _strata(
 ) -> tuple[list[Stratum], dict[str, Any]]:
     """Draw each stratum with its own P, pooled with the others or alone."""
     assert parts.n_b is not None
-    every = [_counts_of(parts, j, counts) for j in range(len(parts.labels))]
+    every = [counts_of(parts, j, counts) for j in range(len(parts.labels))]
     without = [_name(parts.labels[j]) for j, c in enumerate(every) if c.n.sum() == 0]
-    warnings = []
+    warnings: list[str] = []
+    info: dict[str, Any]
     if without:
         shown = ", ".join(without[:5]) + (" …" if len(without) > 5 else "")
         source = "the prior alone" if pooling == "none" else "what the other strata say"
         warnings.append(f"{len(without)} strata have no test unit and rest on {source}: {shown}.")
-    if pooling == "none":
+    if settings.regression is not None:
+        strata, info = draw_regressed(every, settings)
+    elif pooling == "none":
         strata = []
         for c in every:
             answer = METHODS[settings.method](c, settings)
@@ -92,7 +87,7 @@ def _strata(
             assert answer.P is not None
             rest, _ = split(c, settings)
             strata.append(Stratum(answer.draws, answer.P, _beta(answer.P, rest), answer.info))
-        info: dict[str, Any] = {}
+        info = {}
     else:
         if settings.method in ("bayes", "constrained") and settings.asked != "auto":
             raise OptionError(
@@ -200,7 +195,7 @@ def _groups(
     for j, stratum in enumerate(strata):
         cells = np.flatnonzero(found.stratum == j)
         data = _data(found.cells, cells, counts.signed, settings.overlap)
-        mine = _counts_of(found.strata, j, counts)
+        mine = counts_of(found.strata, j, counts)
         answer = correct_groups(
             stratum.P,
             stratum.beta,
@@ -245,25 +240,6 @@ def _data(parts: Parts, which: Any, signed: bool, overlap: bool) -> GroupData:
         take(parts.t_b) if overlap else None,
         take(parts.t2_b) if overlap else None,
         signed=signed,
-    )
-
-
-def _counts_of(parts: Parts, j: int, counts: Counts) -> Counts:
-    """One part as a bag of counts of its own."""
-    assert parts.n_b is not None
-
-    def take(x: Any) -> Any:
-        return None if x is None else x[j]
-
-    return make_counts(
-        parts.n_b[j],
-        parts.v_hat_b[j],
-        take(parts.u_hat_b),
-        take(parts.w_hat_b),
-        take(parts.t_b),
-        take(parts.t2_b),
-        classes=counts.classes,
-        signed=counts.signed,
     )
 
 

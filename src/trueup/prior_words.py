@@ -20,6 +20,7 @@ EXAMPLES = {
     "truncated": "truncated:0.5-1",
     "symmetric": "symmetric:0.3",
     "ordered": "ordered",
+    "regression": "regression:turnover:log or regression:turnover",
 }
 
 
@@ -75,6 +76,11 @@ def _dirichlet(words: list[str]) -> object:
     return prior.Dirichlet(parse_matrix("--prior dirichlet", ":".join(words))[0])
 
 
+def _regression(words: list[str]) -> object:
+    log = len(words) > 1 and words[-1] == "log"
+    return prior.regression(":".join(words[:-1] if log else words), log=log)
+
+
 def _numbers(words: list[str], *names: str) -> dict[str, float]:
     return {name: float(word) for name, word in zip(names, words, strict=False)}
 
@@ -89,4 +95,5 @@ MAKERS: dict[str, Callable[[list[str]], object]] = {
     "truncated": lambda words: prior.truncated(recall=_range(words[0])),
     "symmetric": lambda words: prior.symmetric(**_numbers(words, "sd")),
     "ordered": lambda words: prior.ordered(),
+    "regression": _regression,
 }

@@ -53,6 +53,11 @@ def rates_of(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     """Give the function that draws the rates; `rest` are the units that were not audited."""
     if settings.P is not None:
         return _known(settings.P, counts, settings)
+    if settings.regression is not None:
+        raise OptionError(
+            "Prior 'regression' needs the tables themselves, and its column in them.",
+            hint="use trueup.correct; bins of your own can be `strata`.",
+        )
     draw = DRAWS[settings.method](counts, rest, settings)
     return draw if settings.prior.tilt is None else _tilted(draw, counts, rest, settings)
 
@@ -191,9 +196,9 @@ def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Dra
             return rates._replace(info=rates.info | found)
 
         return draw_weighted
-    sampler = settings.nuts if settings.prior.smooth else draw_pairs
-    if sampler is None:
+    if settings.prior.smooth and settings.nuts is None:
         raise EstimateError("This prior needs NUTS here, which only `correct` can start.")
+    sampler = settings.nuts().draw_nuts if settings.prior.smooth and settings.nuts else draw_pairs
     P, c, info = sampler(make_posterior(counts, rest, settings), settings)
     info = info | {"pareto_k": k if np.isfinite(k) else None}
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior import Concentrations, resolve_prior
+from trueup.prior import Concentrations, Regression, resolve_prior
 
 __all__ = [
     "DESIGNS",
@@ -61,7 +61,8 @@ class Settings:
     rng: np.random.Generator
     progress: Callable[[float], None] | None = None
     P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
-    nuts: Callable[..., Any] | None = None
+    nuts: Callable[[], Any] | None = None  # gives the module that knows NUTS
+    regression: Regression | None = None
 
 
 def make_settings(
@@ -69,7 +70,7 @@ def make_settings(
     *,
     classes: Sequence[Hashable] | None = None,
     P: ArrayLike | None = None,
-    nuts: Callable[..., Any] | None = None,
+    nuts: Callable[[], Any] | None = None,
     design: str,
     method: str,
     prior: object,
@@ -82,8 +83,8 @@ def make_settings(
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.
 
-    `classes` are the labels, for priors that name one; `nuts` draws from priors that are not
-    conjugate when weights do not suffice.
+    `classes` are the labels, for priors that name one; `nuts` gives the module that draws from
+    priors that are not conjugate when weights do not suffice.
     """
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     draws = int(draws)
@@ -116,6 +117,7 @@ def make_settings(
         progress=progress,
         P=None if P is None else _known_rates(P, K, method),
         nuts=nuts,
+        regression=prior if isinstance(prior, Regression) else None,
     )
 
 

@@ -96,6 +96,9 @@ class Table(Protocol):
     def largest(self, value: str, count: int) -> list[float]:
         """Give the `count` largest values."""
 
+    def binned(self, name: str, column: str, edges: Sequence[float]) -> Table:
+        """Give the table with one column more: how many of the edges this column is above."""
+
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a dataframe of the user's own kind from columns."""
 

@@ -11,6 +11,7 @@ from trueup.prior.dirichlet import (
 from trueup.prior.elicited import diagonal, from_counts, from_range, per_class
 from trueup.prior.elicited import resolve as resolve_prior
 from trueup.prior.own import log_density
+from trueup.prior.regression import Regression, regression
 from trueup.prior.tilted import (
     hierarchical,
     logistic_normal,
@@ -24,6 +25,7 @@ __all__ = [
     "NAMED_PRIORS",
     "Concentrations",
     "Dirichlet",
+    "Regression",
     "diagonal",
     "from_counts",
     "from_range",
@@ -34,6 +36,7 @@ __all__ = [
     "ordered",
     "per_class",
     "perks",
+    "regression",
     "resolve_prior",
     "robust",
     "symmetric",

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betainc, betaincinv
 
 from trueup.errors import OptionError
 from trueup.words import aligned
@@ -67,6 +66,8 @@ class Belief:
 
 def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, Any]]:
     """Give what a prior believes of each p_gg: mean, central interval and a histogram."""
+    from scipy.special import betainc, betaincinv  # slow to load, and few need it
+
     tail = (1 - probability) / 2
     edges = np.linspace(0.0, 1.0, BINS + 1)
     found = []

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc
 
 from trueup.errors import OptionError
 from trueup.prior.belief import Belief
@@ -113,6 +112,8 @@ def match_beta(given: object, probability: float, what: str = "range") -> tuple[
     For a given size a + b the mass below the interval falls as the mean rises; and at the mean
     that puts the right mass below, the mass above falls as the size grows: two nested bisections.
     """
+    from scipy.special import betainc  # slow to load, and few need it
+
     low, high = _check_range(given, probability, what)
     tail = (1 - probability) / 2
 

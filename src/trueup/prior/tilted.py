@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, polygamma
 
 from trueup.errors import OptionError
 from trueup.prior.belief import Belief
@@ -22,10 +21,13 @@ from trueup.prior.elicited import conjugate, diagonal
 
 __all__ = [
     "Tilted",
+    "even_errors",
     "hierarchical",
+    "inside",
     "logistic_normal",
     "ordered",
     "robust",
+    "size_of",
     "symmetric",
     "truncated",
 ]
@@ -69,13 +71,13 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
     rest : str or prior
         The prior of the base rates.
     """
-    _inside("error", error, 0, 1)
-    _inside("sd", sd, 0, 100)
+    inside("error", error, 0, 1)
+    inside("sd", sd, 0, 100)
 
     def make(base: Concentrations) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
         middle = np.log(error / (K - 1) / (1 - error))
-        alpha = _even_errors(K, error) * _size(error / (K - 1), 1 - error, sd**2)
+        alpha = even_errors(K, error) * size_of(error / (K - 1), 1 - error, sd**2)
 
         def tilt(P: Any, np: Any) -> Any:
             log_p = np.log(np.maximum(P, TINY))
@@ -127,8 +129,8 @@ def truncated(
             )
 
         def tilt(P: Any, np: Any) -> Any:
-            inside = (np.clip(P, low, high) == P).all((-2, -1))
-            return np.where(inside, 0.0, -np.inf)
+            fine = (np.clip(P, low, high) == P).all((-2, -1))
+            return np.where(fine, 0.0, -np.inf)
 
         return base.alpha, tilt
 
@@ -164,7 +166,7 @@ def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
     one with peaks where rates are 0 would leave nothing but those.
     """
     rest = diagonal(2, rest="uniform") if rest is None else rest
-    _inside("sd", sd, 0, 100)
+    inside("sd", sd, 0, 100)
 
     def make(base: Concentrations) -> tuple[Floats, Tilt]:
         def tilt(P: Any, np: Any) -> Any:
@@ -186,9 +188,9 @@ def hierarchical(
     around the logit of 1 − `error` with standard deviation `sd`, and τ is half-normal with scale
     `between`. The rest of a row is shared out uniformly. μ is integrated exactly, τ on a grid.
     """
-    _inside("error", error, 0, 1)
-    _inside("sd", sd, 0, 100)
-    _inside("between", between, 0, 2)
+    inside("error", error, 0, 1)
+    inside("sd", sd, 0, 100)
+    inside("between", between, 0, 2)
     tau = TAU_GRID
     log_prior = -0.5 * (tau / between) ** 2
     middle = np.log((1 - error) / error)
@@ -198,8 +200,8 @@ def hierarchical(
         # of K logits: K − 1 contrasts with variance τ², and their mean with sd² + τ²/K
         spread = sd**2 + tau**2 / K
         constant = log_prior - (K - 1) * np.log(tau) - 0.5 * np.log(spread)
-        size = _size(error, 1 - error, sd**2 + between**2)
-        alpha = _even_errors(K, error) * size
+        size = size_of(error, 1 - error, sd**2 + between**2)
+        alpha = even_errors(K, error) * size
 
         def tilt(P: Any, np: Any) -> Any:
             log_p = np.log(np.maximum(P, TINY))
@@ -230,7 +232,7 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
     Each row follows `prior` with probability `weight` and `rest` otherwise; test units that
     contradict `prior` move the row to `rest`.
     """
-    _inside("weight", weight, 0, 1)
+    inside("weight", weight, 0, 1)
 
     def make(base: Concentrations) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
@@ -248,16 +250,20 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
 
 
 def _log_constant(alpha: Floats) -> Floats:
+    from scipy.special import gammaln  # slow to load, and few need it
+
     return np.asarray(gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1))
 
 
-def _even_errors(K: int, error: float) -> Floats:
+def even_errors(K: int, error: float) -> Floats:
     """P with this error rate in every row, shared evenly between the other classes."""
     return np.where(np.eye(K, dtype=bool), 1 - error, error / (K - 1))
 
 
-def _size(small: float, large: float, variance: float) -> float:
+def size_of(small: float, large: float, variance: float) -> float:
     """The size of a Dirichlet whose log odds of two rates with these means have this variance."""
+    from scipy.special import polygamma  # slow to load, and few need it
+
     low, high = np.log(1e-3), np.log(1e9)
     for _ in range(60):
         size = np.exp((low + high) / 2)
@@ -268,7 +274,8 @@ def _size(small: float, large: float, variance: float) -> float:
     return float(size)
 
 
-def _inside(name: str, x: object, low: float, high: float) -> None:
+def inside(name: str, x: object, low: float, high: float) -> None:
+    """Refuse a number that is not between these."""
     if not (isinstance(x, int | float) and low < x < high):
         raise OptionError(f"`{name}` must be a number between {low} and {high}; {x!r} came.")
 
