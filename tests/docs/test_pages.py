@@ -7,7 +7,7 @@ import pytest
 from pages import LANGUAGES, ROOT, blocks, name_of, pages, run_page, same, steps
 
 # Pages whose examples simulate for more than a few seconds.
-SLOW = {"docs/compare.md", "docs/plan.md", "docs/reproduce.md", "docs/tables.md"}
+SLOW = {"docs/compare.md", "docs/plan.md", "docs/priors.md", "docs/reproduce.md", "docs/tables.md"}
 EXAMPLES = [
     pytest.param(page, id=name_of(page), marks=[pytest.mark.slow] * (name_of(page) in SLOW))
     for page in pages()
