@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     if sys.version_info < (3, 11):  # noqa: UP036  (somebody may call it with an older one)
         print(f"trueup needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
         return 2
-    install(command if command in ("docs", "test") else "")
+    install({"demo": "plot", "docs": "docs", "test": "test"}.get(command, ""))
     if command == "demo":
         return call(PYTHON, "-m", "trueup", "demo", *rest)
     if command == "docs":

@@ -103,8 +103,12 @@ def check_counts(
     overlap: bool,
     interval: float,
     largest: Sequence[float] | None = None,
+    influence: bool = True,
 ) -> Check:
-    """Check the bag of counts; `largest` are the population's largest values, if known."""
+    """Check the bag of counts; `largest` are the population's largest values, if known.
+
+    `influence` says whether to estimate under two priors, which takes long where chains are needed.
+    """
     options: dict[str, Any] = {
         "design": design,
         "method": "auto",
@@ -114,13 +118,14 @@ def check_counts(
         "interval": interval,
         "seed": 0,
     }
-    settings = make_settings(counts.K, prior=prior, **options)
+    settings = make_settings(counts.K, classes=counts.classes, prior=prior, **options)
     findings = [*_classes(counts), _prior_weight(counts, settings.prior)]
     findings += _rates(counts)
     findings.append(_theta(counts, settings.prior))
     if design == "random":
         findings.append(_design(counts, overlap))
-    findings.append(_influence(counts, options))
+    if influence:
+        findings.append(_influence(counts, options))
     if counts.totals:
         findings += _concentration(counts, largest)
     return Check(tuple(findings))

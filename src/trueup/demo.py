@@ -59,12 +59,13 @@ def make_files(folder: Path, seed: int) -> tuple[Path, Path, float]:
 
 
 def run_demo(folder: Path, seed: int) -> None:
-    """Make the files, correct them with each method and print the answers side by side."""
+    """Make the files, correct them with each method, print the answers and write a report."""
     from rich.console import Console
     from rich.table import Table
 
     predictions, test_set, truth = make_files(folder, seed)
     columns = {"predicted": "predicted", "true": "true", "value": "turnover", "id": "company"}
+    report = folder / "report.html"
     table = Table(title="Turnover of webshops, in million euro", title_justify="left")
     table.add_column("method", no_wrap=True)
     for name in ("naive", "corrected", "95% interval", "truth"):
@@ -74,6 +75,7 @@ def run_demo(folder: Path, seed: int) -> None:
         row = next(row for row in est.rows() if row["class"] == "webshop")
         interval = "–" if row["lower"] is None else f"{_m(row['lower'])} to {_m(row['upper'])}"
         table.add_row(label, _m(row["naive"]), _m(row["estimate"]), interval, _m(truth))
+    est.report(report)  # of the last, trueup's own
     console = Console(width=100)
     console.print(
         f"{len(webshops().s):,} companies; the classifier errs 5% of the time in each class;\n"
@@ -82,9 +84,12 @@ def run_demo(folder: Path, seed: int) -> None:
     )
     console.print(table)
     console.print(
-        "\nThe same from the command line:\n"
-        f"  trueup correct {predictions} {test_set} --value turnover --id company",
+        f"\nA report on the last one: {report}\n"
+        "The same from the command line:\n"
+        f"  trueup correct {predictions} {test_set} --value turnover --id company "
+        f"--report {report}",
         highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -14,6 +14,7 @@ from trueup.api import correct_counts
 from trueup.charts import load_altair, save_chart
 from trueup.errors import FileError
 from trueup.paper import PECULIAR_TEST, PECULIAR_V_HAT, posterior_of_p
+from trueup.plots.plane import permitted
 from trueup.table1 import METHODS, table_1
 from trueup.webshops import WEBSHOP, webshops
 
@@ -81,14 +82,7 @@ def geometry(seed: int) -> Any:
         + words.encode(text="word:N", **plane)
     ).properties(width=260, height=260, title="(a) the image of the simplex under Pᵀ")
     area = (
-        alt.Chart(
-            _table(
-                q=[0.0, beta_hat[0]],
-                q2=[beta_hat[0], 1.0],
-                p=[0.0, beta_hat[1]],
-                p2=[beta_hat[1], 1.0],
-            )
-        )
+        alt.Chart(alt.Data(values=permitted(beta_hat)))
         .mark_rect(color=ORANGE, opacity=0.5)
         .encode(
             x=alt.X("q:Q", scale=unit, title="q"),

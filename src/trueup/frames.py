@@ -51,7 +51,10 @@ class FrameTable:
             above = above + (x > float(edge)).cast(nw.Int32).cast(nw.Int64)
         # x - x is 0 for finite values only
         frame = self._frame.with_columns(nw.when((x - x) == 0.0).then(above).alias(name))
-        return FrameTable(frame.to_native(), self.name)
+        native = frame.to_native()
+        if self._frame.implementation.is_pandas_like() or self._frame.implementation.is_dask():
+            native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
+        return FrameTable(native, self.name)
 
     def kinds(self) -> dict[str, Kind]:
         """Give the columns and what kind of values each holds."""
@@ -171,10 +174,12 @@ class FrameTable:
             return None
         frame = self._columns(keys, value)
         y = frame["y"]
-        bound = float(y.abs().sum()) if len(y) else 0.0
-        if not math.isfinite(bound) or y.null_count():
+        bound = float(y.sum()) if len(y) and not y.null_count() else math.nan
+        if not math.isfinite(bound):
             return None
-        least = -1 if (y < 0.0).any() else 0
+        least = float(y.min())
+        if least < 0:
+            bound = float(y.abs().sum())
         implementation = frame.implementation
         parts: tuple[str, ...] = ("high", "low")
         if self._whole(value):

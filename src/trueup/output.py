@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from trueup.errors import FileError, OptionError
 from trueup.estimate import Estimate
@@ -18,10 +19,9 @@ __all__ = ["as_text", "write_whole", "writer"]
 
 
 def as_text(est: Estimate) -> str:
-    """Give ``{"rows": [...], "info": {...}}`` as JSON."""
-    return json.dumps(
-        {"rows": est.rows(), "info": est.info}, indent=2, allow_nan=False, default=str
-    )
+    """Give ``{"rows": [...], "info": {...}}`` as JSON; without `trace`, which is for a picture."""
+    info = {name: x for name, x in est.info.items() if name != "trace"}
+    return json.dumps({"rows": est.rows(), "info": info}, indent=2, allow_nan=False, default=str)
 
 
 def writer(path: str | None) -> Callable[[Estimate], None]:
@@ -103,6 +103,18 @@ def _parquet_bytes(est: Estimate) -> bytes:
     columns = ", ".join(
         f"{_quoted(name)} {_sql_type(row[name] for row in rows)}" for name in rows[0]
     )
+    try:
+        return _written_by_duckdb(columns, rows)
+    except (duckdb.Error, OSError) as error:
+        raise FileError(
+            f"There must be room for a temporary Parquet file; {str(error).splitlines()[0]}",
+            hint="free some space, or set TMPDIR to a folder that has it.",
+        ) from None
+
+
+def _written_by_duckdb(columns: str, rows: list[dict[str, Any]]) -> bytes:
+    import duckdb
+
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE result ({columns})")
         marks = ", ".join("?" for _ in rows[0])

@@ -33,7 +33,7 @@ def test_a_shifted_test_set_is_found():
 @pytest.mark.parametrize("design", ["by_prediction", "by_class", "shifted"])
 def test_other_designs_are_not_tested(design):
     est = tu.correct_counts([[45, 5], [5, 45]], [900, 8100], design=design, draws=200)
-    assert est.info["warnings"] == []
+    assert not any("random sample" in warning for warning in est.info["warnings"])
 
 
 def test_a_method_that_does_not_fit_the_design_says_so():

@@ -13,7 +13,7 @@ from trueup.words import aligned
 if TYPE_CHECKING:
     from trueup.prior.dirichlet import Concentrations
 
-__all__ = ["Belief", "prior_draws", "recalls"]
+__all__ = ["Belief", "call", "prior_draws", "recalls"]
 
 BARS = " ▁▂▃▄▅▆▇█"
 BINS = 25
@@ -21,7 +21,13 @@ DRAWS = 40_000
 
 
 class Belief:
-    """What all priors can do: say what they believe, for these classes."""
+    """What all priors can do: say what they believe, for these classes, and how they were made."""
+
+    made: str = ""  # the call that made it, to make it again
+    word: str = ""  # how the command line spells it
+
+    def __repr__(self) -> str:
+        return f"trueup.prior.{self.made}" if self.made else f"<prior {type(self).__name__}>"
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the prior written out for K classes, checked."""
@@ -62,6 +68,24 @@ class Belief:
         from importlib import import_module
 
         return import_module("trueup.plots.priors").prior_chart(self, classes)
+
+
+def call(function: str, *arguments: object, **options: object) -> str:
+    """Write the call that makes a prior.
+
+    Examples
+    --------
+    >>> call("diagonal", 2.0, rest="perks")
+    "diagonal(2.0, rest='perks')"
+    """
+    words = [_word(x) for x in arguments] + [f"{name}={_word(x)}" for name, x in options.items()]
+    return f"{function}({', '.join(words)})"
+
+
+def _word(x: object) -> str:
+    if isinstance(x, np.ndarray):
+        return repr(x.tolist())
+    return getattr(x, "__name__", repr(x)) if callable(x) else repr(x)
 
 
 def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, Any]]:

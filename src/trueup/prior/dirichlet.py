@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief
+from trueup.prior.belief import Belief, call
 
 __all__ = ["NAMED_PRIORS", "Concentrations", "Dirichlet", "jeffreys", "perks", "uniform"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(Belief):
     """A prior p_g ~ Dir(alpha_g) for each row of P and β ~ Dir(gamma), all independent.
 
@@ -38,6 +38,10 @@ class Dirichlet(Belief):
     alpha: ArrayLike
     gamma: ArrayLike | None = None
     name: str = "dirichlet"
+    word: str = ""
+
+    def __repr__(self) -> str:
+        return f"trueup.{call('Dirichlet', np.asarray(self.alpha), np.asarray(self.gamma))}"
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the concentrations for K classes, checked."""

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief
+from trueup.prior.belief import Belief, call
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
 
 __all__ = [
     "Elicited",
+    "arranged",
     "diagonal",
     "from_counts",
     "from_range",
@@ -39,7 +40,7 @@ def resolve(prior: object, K: int, labels: Sequence[Hashable] | None = None) -> 
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Elicited(Belief):
     """A conjugate prior `rest`, with its concentrations changed by a rule.
 
@@ -51,6 +52,8 @@ class Elicited(Belief):
     rule: Callable[[Concentrations, Labels], tuple[Floats, Floats]]
     rest: object
     name: str
+    made: str = ""
+    word: str = ""
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the concentrations, checked."""
@@ -103,7 +106,8 @@ def from_range(
             alpha[g, g] = a
         return alpha, base.gamma
 
-    return Elicited(rule, rest, "from_range")
+    made = call("from_range", ranges, probability=probability, rest=rest)
+    return Elicited(rule, rest, "from_range", made)
 
 
 def match_beta(given: object, probability: float, what: str = "range") -> tuple[float, float]:
@@ -144,6 +148,7 @@ def from_counts(
     *,
     rest: object = "perks",
     base_rates: bool = False,
+    classes: Sequence[Hashable] | None = None,
 ) -> Elicited:
     """Turn an earlier audit into a prior in which each of its units counts as `weight` units.
 
@@ -160,6 +165,8 @@ def from_counts(
     base_rates : bool
         Whether the shares of the true classes then say something about now as well. By default
         they do not: classifiers last longer than populations.
+    classes : sequence, optional
+        The labels of its rows and columns, if they may be in another order than now.
 
     Examples
     --------
@@ -187,10 +194,12 @@ def from_counts(
                 f"The earlier test set must have the same {len(labels)} classes; it has {K}.",
                 hint="add rows and columns of zeros for new classes, in the order of `classes`.",
             )
-        gamma = base.gamma + (units.sum(axis=1) if base_rates else 0.0)
-        return base.alpha + units, gamma
+        now = arranged(units, classes, labels)
+        gamma = base.gamma + (now.sum(axis=1) if base_rates else 0.0)
+        return base.alpha + now, gamma
 
-    return Elicited(rule, rest, "from_counts")
+    made = call("from_counts", n, w, rest=rest, base_rates=base_rates)
+    return Elicited(rule, rest, "from_counts", made)
 
 
 def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
@@ -215,7 +224,7 @@ def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
     def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
         return base.alpha + strength * np.eye(len(labels)), base.gamma
 
-    return Elicited(rule, rest, "diagonal")
+    return Elicited(rule, rest, "diagonal", call("diagonal", strength, rest=rest))
 
 
 def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Elicited:
@@ -236,7 +245,20 @@ def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> 
             alpha[g] = conjugate(prior, labels, "per_class").alpha[g]
         return alpha, base.gamma
 
-    return Elicited(rule, rest, "per_class")
+    return Elicited(rule, rest, "per_class", call("per_class", dict(rows), rest=rest))
+
+
+def arranged(matrix: Floats, classes: Sequence[Hashable] | None, labels: Labels) -> Floats:
+    """Give a (K, K) matrix in the order of `labels`; `classes` are those of its rows, if known."""
+    if classes is None:
+        return matrix
+    places = [_place(label, labels) for label in classes]
+    if sorted(places) != list(range(len(labels))):
+        raise OptionError(
+            f"A matrix must name each of the classes {labels[:20]} once; {list(classes)[:20]} came."
+        )
+    at = np.argsort(places)
+    return matrix[np.ix_(at, at)]
 
 
 def conjugate(prior: object, labels: Labels, name: str) -> Concentrations:

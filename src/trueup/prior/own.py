@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import OptionError
+from trueup.prior.belief import call
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.tilted import TINY, Tilt, Tilted
 
@@ -53,7 +54,7 @@ def log_density(
         raise OptionError(f"A log density must be a function of P; {function!r} came.")
     takes_module = _arguments(function) >= 2
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
 
         def one(P: Any, xp: Any) -> Any:
@@ -70,7 +71,8 @@ def log_density(
         _check_proper(one, K)
         return base.alpha, tilt
 
-    return Tilted(make, reference, name, smooth)
+    made = call("log_density", function, reference=reference, smooth=smooth)
+    return Tilted(make, reference, name, made, smooth)
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief
+from trueup.prior.belief import Belief, call
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.tilted import even_errors, inside, size_of
 
 __all__ = ["Regression", "regression"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regression(Belief):
     """Log odds of each error: normal intercepts and slopes; see `regression`."""
 
@@ -31,7 +31,12 @@ class Regression(Belief):
     sd: float
     slope_sd: float
     name: str = "regression"
+    word: str = ""
     centres: tuple[float, ...] = ()  # of the bins, standardised; known once tables are read
+
+    def __repr__(self) -> str:
+        options = {"log": self.log, "bins": self.bins, "error": self.error, "sd": self.sd}
+        return f"trueup.prior.{call('regression', self.on, **options, slope_sd=self.slope_sd)}"
 
     @property
     def bin_name(self) -> str:

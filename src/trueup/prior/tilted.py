@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief
+from trueup.prior.belief import Belief, call
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import conjugate, diagonal
 
@@ -39,23 +39,26 @@ TINY = 1e-300
 TAU_GRID = np.linspace(0.02, 4.0, 60)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tilted(Belief):
     """A conjugate prior `rest` times a factor.
 
-    `make` takes the concentrations of `rest` and gives alpha and the tilt over Dir(alpha).
+    `make` takes the concentrations of `rest` and the labels, and gives alpha and the tilt over
+    Dir(alpha).
     """
 
-    make: Callable[[Concentrations], tuple[Floats, Tilt]]
+    make: Callable[[Concentrations, list[Hashable]], tuple[Floats, Tilt]]
     rest: object
     name: str
+    made: str
     smooth: bool = True
+    word: str = ""
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the prior written out for K classes, checked."""
         known: list[Hashable] = list(range(K) if labels is None else labels)
         base = conjugate(self.rest, known, self.name)
-        alpha, tilt = self.make(base)
+        alpha, tilt = self.make(base, known)
         return Concentrations(alpha, base.gamma, self.name, tilt, self.smooth)
 
 
@@ -74,7 +77,7 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
     inside("error", error, 0, 1)
     inside("sd", sd, 0, 100)
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
         middle = np.log(error / (K - 1) / (1 - error))
         alpha = even_errors(K, error) * size_of(error / (K - 1), 1 - error, sd**2)
@@ -87,7 +90,8 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
 
         return alpha, tilt
 
-    return Tilted(make, rest, "logistic_normal")
+    made = call("logistic_normal", error=error, sd=sd, rest=rest)
+    return Tilted(make, rest, "logistic_normal", made)
 
 
 def truncated(
@@ -109,7 +113,7 @@ def truncated(
         Bounds of every rate: numbers or (K, K) arrays.
     """
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
         low, high = (_bounds(name, x, K) for name, x in (("lower", lower), ("upper", upper)))
         if recall is not None:
@@ -134,13 +138,14 @@ def truncated(
 
         return base.alpha, tilt
 
-    return Tilted(make, rest, "truncated", smooth=False)
+    made = call("truncated", rest, recall=recall, lower=lower, upper=upper)
+    return Tilted(make, rest, "truncated", made, smooth=False)
 
 
 def ordered(rest: object = "perks") -> Tilted:
     """Classes in order (small, medium, large): rates fall away from the diagonal in every row."""
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
 
         def tilt(P: Any, np: Any) -> Any:
@@ -155,7 +160,7 @@ def ordered(rest: object = "perks") -> Tilted:
 
         return base.alpha, tilt
 
-    return Tilted(make, rest, "ordered", smooth=False)
+    return Tilted(make, rest, "ordered", call("ordered", rest), smooth=False)
 
 
 def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
@@ -168,7 +173,7 @@ def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
     rest = diagonal(2, rest="uniform") if rest is None else rest
     inside("sd", sd, 0, 100)
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
         def tilt(P: Any, np: Any) -> Any:
             log_p = np.log(np.maximum(P, TINY))
             difference = log_p - np.swapaxes(log_p, -1, -2)
@@ -176,7 +181,7 @@ def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
 
         return base.alpha, tilt
 
-    return Tilted(make, rest, "symmetric")
+    return Tilted(make, rest, "symmetric", call("symmetric", sd, rest=rest))
 
 
 def hierarchical(
@@ -195,7 +200,7 @@ def hierarchical(
     log_prior = -0.5 * (tau / between) ** 2
     middle = np.log((1 - error) / error)
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
         K = len(base.gamma)
         # of K logits: K − 1 contrasts with variance τ², and their mean with sd² + τ²/K
         spread = sd**2 + tau**2 / K
@@ -223,7 +228,8 @@ def hierarchical(
 
         return alpha, tilt
 
-    return Tilted(make, rest, "hierarchical")
+    made = call("hierarchical", error=error, sd=sd, between=between, rest=rest)
+    return Tilted(make, rest, "hierarchical", made)
 
 
 def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> Tilted:
@@ -234,9 +240,8 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
     """
     inside("weight", weight, 0, 1)
 
-    def make(base: Concentrations) -> tuple[Floats, Tilt]:
-        K = len(base.gamma)
-        mine = conjugate(prior, list(range(K)), "robust").alpha
+    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+        mine = conjugate(prior, labels, "robust").alpha
         constant = _log_constant(mine) - _log_constant(base.alpha)
 
         def tilt(P: Any, np: Any) -> Any:
@@ -246,7 +251,7 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
 
         return base.alpha, tilt
 
-    return Tilted(make, rest, "robust")
+    return Tilted(make, rest, "robust", call("robust", prior, weight, rest=rest))
 
 
 def _log_constant(alpha: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 RHAT = 1.01
 RESTART = 1.05
 """With R-hat above this, the run so far counts as warm-up and what it learnt is learnt again."""
+HOPELESS, PATIENCE = 2.0, 2000
+"""With R-hat above the first after so many sweeps, chains sit in places of their own: the data
+contradict each other, and ten times as long would not help."""
 ENOUGH = 0.9
 """Draws are enough when their effective number is this part of the number asked for."""
 BURN = 0.2
@@ -34,6 +37,8 @@ STEP = 20
 """Sweeps between two calls of `progress`."""
 BETA_SWEEPS = 1024
 """Sweeps of β to remember for the diagnostics."""
+TRACE_SWEEPS = 200
+"""Sweeps of one β_g to hand on, for a picture of the chains."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,8 @@ def run_chains(
         Threads to use; by default one: with steps this small, NumPy's threads wait for each other
         more than they gain (measured on two cores). The draws do not depend on it.
     progress : callable, optional
-        Called with the fraction done, an estimate.
+        Called with the fraction done, an estimate. If it has a true attribute `keep_on_interrupt`,
+        Ctrl-C ends the run and gives the draws so far, with a warning that says how many there are.
     max_sweeps, max_seconds : int, float, optional
         Where to stop in any case, and say so. (A limit in seconds depends on the machine: with it,
         a seed may no longer give the same draws.)
@@ -91,21 +97,30 @@ def run_chains(
     ]
     begun = time.monotonic()
     rounds, before, done, check_at = WARM_UP, 0, 0, float(max(4 * STEP, 2 * keep))
+    stopped = False
     with ThreadPoolExecutor(min(blocks, threads or 1)) as pool:
         each(pool, [partial(w.warm_up, rounds) for w in walks])
         while True:
-            each(pool, [partial(w.advance, STEP) for w in walks])
+            try:
+                each(pool, [partial(w.advance, STEP) for w in walks])
+            except KeyboardInterrupt:
+                if not getattr(progress, "keep_on_interrupt", False):
+                    raise
+                stopped = True
             done += STEP
-            late = max_seconds is not None and time.monotonic() - begun > max_seconds
+            late = stopped or (max_seconds is not None and time.monotonic() - begun > max_seconds)
             late = late or before + done >= max_sweeps
             if done >= check_at or late:
                 health = examine(walks, done, size, keep)
                 good = health.ess >= ENOUGH * size and health.rhat < RHAT
-                if good or late:
+                hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
+                if good or late or hopeless:
                     break
                 if health.rhat > RESTART:
                     # not there yet: all of it was warm-up
                     rounds, before, done, check_at = 2 * rounds, before + done, 0, 2 * check_at
+                    if before < PATIENCE:
+                        check_at = min(check_at, float(max(PATIENCE - before, 4 * STEP)))
                     each(pool, [partial(w.warm_up, rounds) for w in walks])
                 else:
                     need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
@@ -117,13 +132,18 @@ def run_chains(
     P, beta, rho = collect(walks, done, size, keep, rng)
     if target.gamma is None:
         rho = target.v_hat / target.v_hat.sum()
-    return Draws(P, beta, rho, story(walks, before + done, size, health, good))
+    return Draws(P, beta, rho, story(walks, before + done, size, health, good, stopped))
 
 
 def each(pool: ThreadPoolExecutor, jobs: list[Callable[[], None]]) -> None:
-    """Run all jobs and raise the first of their errors, if any."""
-    for future in [pool.submit(job) for job in jobs]:
-        future.result()
+    """Run all jobs and raise the first of their errors, if any; Ctrl-C waits for them to end."""
+    futures = [pool.submit(job) for job in jobs]
+    try:
+        for future in futures:
+            future.result()
+    except KeyboardInterrupt:
+        wait(futures)  # a second Ctrl-C does not wait
+        raise
 
 
 def examine(walks: list[Walk], done: int, size: int, keep: int) -> Health:
@@ -159,7 +179,9 @@ def collect(
     return x[:, :K], x[:, K], x[:, K + 1]
 
 
-def story(walks: list[Walk], done: int, size: int, health: Health, good: bool) -> dict[str, Any]:
+def story(
+    walks: list[Walk], done: int, size: int, health: Health, good: bool, stopped: bool
+) -> dict[str, Any]:
     """`info` of the run."""
     info: dict[str, Any] = {
         "sampler": "chain",
@@ -169,12 +191,23 @@ def story(walks: list[Walk], done: int, size: int, health: Health, good: bool) -
         "ess_run": health.ess_run,
         "chains": len(walks) * walks[0].chains,
         "sweeps": done,
+        "trace": trace(walks),
         "warnings": [],
     }
     if not good:
+        why = " by Ctrl-C" if stopped else ""
         info["warnings"].append(
-            f"the chains stopped after {done:,} sweeps before they had converged: "
+            f"the chains were stopped{why} after {done:,} sweeps before they had converged: "
             f"{health.ess:.0f} effective draws of the {size:,} asked for, "
             f"R-hat {health.rhat:.3f} (below {RHAT} is wanted)."
         )
     return info
+
+
+def trace(walks: list[Walk]) -> dict[str, Any]:
+    """Thinned β_g of every chain (C, T), for the g whose chains differ most, and when it was."""
+    beta = np.concatenate([w.beta.since(0) for w in walks])[:, :, 0]
+    spread = beta.mean(axis=1).var(axis=0) / np.maximum(beta.var(axis=(0, 1)), 1e-300)
+    g, sweeps = int(spread.argmax()), np.array(walks[0].beta.sweeps)
+    at = np.unique(np.linspace(0, len(sweeps) - 1, TRACE_SWEEPS).round().astype(int))
+    return {"class": g, "sweeps": sweeps[at], "burn": BURN, "beta": beta[:, at, g]}

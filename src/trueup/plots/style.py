@@ -1,0 +1,225 @@
+"""One look for all charts: colours that colour-blind people tell apart, sizes, number formats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trueup.errors import OptionError
+
+__all__ = [
+    "CORRECTED",
+    "NAIVE",
+    "UNSEEN",
+    "Palette",
+    "Spec",
+    "clean",
+    "finish",
+    "legend_scales",
+    "names",
+    "number_labels",
+    "palette",
+    "range_format",
+    "shortened",
+    "shown",
+]
+
+Spec = dict[str, Any]
+
+# These have the same widths: an SVG measured with one of them looks well with another.
+FONT = "Arial, Helvetica, Liberation Sans, Nimbus Sans, Arimo, sans-serif"
+LONGEST_LABEL = 36
+
+# Control characters, direction marks, lone surrogates and what is no character.
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+TAG = re.compile("<(?=[a-zA-Z/!?])")
+
+CORRECTED, NAIVE = "corrected", "as predicted"
+
+# Labels of an axis, in Vega's words: 12k, 3.5M and 2bn, or the number itself. Fixed text, no data.
+PLAIN = "format(datum.value, ',.4~r')"
+SHORT = f"abs(datum.value) >= 1000 ? replace(format(datum.value, '.4~s'), 'G', 'bn') : {PLAIN}"
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of a theme, from Okabe and Ito's set; they differ in lightness too."""
+
+    background: str
+    ink: str
+    faint: str
+    grid: str
+    corrected: str
+    naive: str
+    allowed: str
+    series: tuple[str, ...]
+    low: str
+    high: str
+
+
+THEMES = {
+    "light": Palette(
+        background="#ffffff",
+        ink="#1c2430",
+        faint="#596573",
+        grid="#e3e7ec",
+        corrected="#0072b2",
+        naive="#d55e00",
+        allowed="#e69f00",
+        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"),
+        low="#f3f7fb",
+        high="#0b4f86",
+    ),
+    "dark": Palette(
+        background="#14181d",
+        ink="#e8edf2",
+        faint="#a3afbc",
+        grid="#2c343d",
+        corrected="#56b4e9",
+        naive="#e69f00",
+        allowed="#009e73",
+        series=("#56b4e9", "#e69f00", "#3cc39f", "#cc79a7", "#f0e442", "#d55e00"),
+        low="#1c232b",
+        high="#7cc8f5",
+    ),
+}
+
+
+def palette(theme: str) -> Palette:
+    """Give the colours of a theme by name."""
+    if theme not in THEMES:
+        raise OptionError(f"`theme` must be one of {list(THEMES)}; {theme!r} came.")
+    return THEMES[theme]
+
+
+def finish(spec: Spec, theme: str) -> Spec:
+    """Add the look to a chart, at its top: fonts, colours and a transparent background."""
+    colours = palette(theme)
+    text = {"labelColor": colours.ink, "titleColor": colours.ink}
+    config = {
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": text
+        | {
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "gridColor": colours.grid,
+            "domainColor": colours.faint,
+            "tickColor": colours.faint,
+            "labelLimit": 260,
+        },
+        "axisBand": {"grid": False},
+        "legend": text
+        | {
+            "orient": "top",
+            "direction": "horizontal",
+            "labelFontSize": 12,
+            "symbolSize": 90,
+            "title": None,
+            "padding": 0,
+            "offset": 12,
+            "columnPadding": 24,
+        },
+        "title": {
+            "anchor": "start",
+            "frame": "group",
+            "color": colours.ink,
+            "subtitleColor": colours.faint,
+            "fontSize": 14,
+            "fontWeight": 600,
+            "subtitleFontSize": 12,
+            "offset": 10,
+            "subtitlePadding": 4,
+        },
+        "concat": {"spacing": 28},
+    }
+    return spec | {"background": "transparent", "padding": 6, "config": config}
+
+
+def legend_scales(colours: Palette) -> dict[str, Spec]:
+    """Encode `figure` by colour and by shape, so that it reads in black and white too."""
+    return {
+        "color": {
+            "field": "figure",
+            "type": "nominal",
+            "scale": {
+                "domain": [CORRECTED, NAIVE],
+                "range": [colours.corrected, colours.naive],
+            },
+            "title": None,
+        },
+        "shape": {
+            "field": "figure",
+            "type": "nominal",
+            "scale": {"domain": [CORRECTED, NAIVE], "range": ["circle", "diamond"]},
+            "title": None,
+        },
+    }
+
+
+def clean(label: Hashable) -> str:
+    r"""Write a label as text that no renderer stumbles over and no page takes for markup.
+
+    A control character ends the process within vl-convert, and direction marks can make text read
+    as something else: both are shown by their number. Altair writes charts into pages as they are,
+    so a space of no width follows each < that would begin a tag.
+
+    Examples
+    --------
+    >>> clean("bell \x07"), clean("<b>") == "<\u200bb>"
+    ('bell \\x07', True)
+    """
+    return TAG.sub("<\u200b", UNSEEN.sub(shown, str(label)))
+
+
+def shown(found: re.Match[str]) -> str:
+    """Write a character that cannot be seen by its number."""
+    return ascii(found[0])[1:-1]
+
+
+def shortened(label: Hashable, most: int = LONGEST_LABEL) -> str:
+    """Write a label on one line, cut where it would fill the chart.
+
+    Examples
+    --------
+    >>> shortened("a very long label", 10)
+    'a very lo…'
+    """
+    text = clean(" ".join(str(label).split())) or "(empty)"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def names(labels: Iterable[Hashable], most: int = LONGEST_LABEL) -> list[str]:
+    """Write labels so that no two are the same on the chart, whatever they are.
+
+    Examples
+    --------
+    >>> names([1, "1", "x"])
+    ['1', '1 (2)', 'x']
+    """
+    taken: set[str] = set()
+    found = []
+    for label in labels:
+        word, i = shortened(label, most), 1
+        while word in taken:
+            i += 1
+            word = f"{shortened(label, most)} ({i})"
+        taken.add(word)
+        found.append(word)
+    return found
+
+
+def number_labels(values: Iterable[float]) -> str:
+    """Give the expression that writes an axis's numbers: all alike, and short if large."""
+    return SHORT if max(map(abs, values), default=0.0) >= 100_000 else PLAIN
+
+
+def range_format(values: Sequence[float]) -> str:
+    """Give the format of exact numbers, as in a tooltip, by the largest of them."""
+    largest = max(map(abs, values), default=0.0)
+    decimals = 0 if largest >= 10_000 else 1 if largest >= 100 else 3
+    return f",.{decimals}f"

@@ -1,0 +1,99 @@
+"""Way 2, files: which columns there are, the check and the estimates."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trueup.api import correct
+from trueup.checks import check
+from trueup.errors import OptionError, TrueupWarning
+from trueup.estimate import Estimate
+from trueup.sources import open_table
+from trueup.web.numbers import check_work, known_only, options_of, whole
+
+__all__ = ["answer", "estimate", "look", "questions"]
+
+FEW = 5  # rows to show
+MOST_ROWS = 400  # of the answer on the page; the table to download has them all
+COLUMNS = ("predicted", "true", "value", "id", "by", "strata")
+OPTIONS = (
+    "design",
+    "method",
+    "prior",
+    "overlap",
+    "noise",
+    "draws",
+    "interval",
+    "seed",
+    "missing",
+    "pooling",
+)
+CHECKED = ("predicted", "true", "value", "id", "design", "prior", "overlap", "interval", "missing")
+
+
+def look(path: str) -> dict[str, Any]:
+    """Give the columns of a file, their kinds, and its first rows as text."""
+    kinds = open_table(path, path).kinds()
+    return {"columns": [{"name": n, "kind": k} for n, k in kinds.items()], "rows": _first(path)}
+
+
+def _first(path: str) -> list[list[str | None]]:
+    import duckdb
+
+    reader = "read_parquet(?)" if path.endswith(".parquet") else "read_csv(?, header=true)"
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT * FROM {reader} LIMIT {FEW}", [path]).fetchall()
+    return [[None if cell is None else str(cell)[:80] for cell in row] for row in rows]
+
+
+def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run the check; one dict per finding: question, words, doubt."""
+    _check_given(given)
+    with warnings.catch_warnings(action="ignore", category=TrueupWarning):
+        found = check(predictions, test_set, **options_of(given, CHECKED))
+    return [{"question": f.question, "words": f.words, "doubt": f.doubt} for f in found.findings]
+
+
+def estimate(
+    predictions: str,
+    test_set: str,
+    given: Mapping[str, Any],
+    progress: Callable[[float], None] | None = None,
+) -> Estimate:
+    """Estimate from the two files with the columns and options that the page sends."""
+    _check_given(given)
+    options = options_of(given, (*COLUMNS, *OPTIONS))
+    with warnings.catch_warnings(action="ignore", category=TrueupWarning):
+        return correct(predictions, test_set, **options, progress=progress)
+
+
+def _check_given(given: Mapping[str, Any]) -> None:
+    known_only(given, (*COLUMNS, *OPTIONS, "theme"))
+    for name in COLUMNS:
+        column = given.get(name)
+        several = name in ("by", "strata") and isinstance(column, list)
+        named: list[Any] = list(column or []) if several else [column]
+        needed = several or column is not None or name in ("predicted", "true")
+        if needed and not all(isinstance(x, str) for x in named):
+            raise OptionError(f"`{name}` must name a column; choose one.")
+    check_work(given.get("draws", 4000), 2)
+
+
+def answer(est: Estimate) -> dict[str, Any]:
+    """Give what the page shows: the first groups, and always the whole."""
+    found = whole(est)
+    rows, K = found["rows"], est.counts.K
+    shown = rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS - K] + rows[-K:]
+    by = list(est.groups.by) if est.groups else []
+    plain = [{name: _plain(x) for name, x in row.items()} for row in shown]
+    return found | {"rows": plain, "by": by, "all_rows": len(rows)}
+
+
+def _plain(cell: object) -> object:
+    """Labels may be dates; JSON knows text and numbers."""
+    if isinstance(cell, datetime.date):
+        return cell.isoformat()
+    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)

@@ -1,0 +1,90 @@
+"""Listening: the next free port, the browser, and a clean end on Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import webbrowser
+
+import click
+
+from trueup.errors import OptionError
+from trueup.web.guard import is_loopback
+
+__all__ = ["can_open", "free_socket", "serve"]
+
+TRIES = 20
+
+
+def serve(*, host: str, port: int, max_upload: int, open_page: bool) -> None:
+    """Run the page until Ctrl-C."""
+    import uvicorn
+
+    from trueup.web.server import make_app
+
+    listening = free_socket(host, port)
+    number = listening.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{number}/"
+    if not (host == "localhost" or is_loopback(host)):
+        click.echo(
+            f"Warning: listening on {host}. Everybody who can reach this machine can use the "
+            "page,\nand what they send is not encrypted. Without --host only this machine can.",
+            err=True,
+        )
+    click.echo(f"trueup's page is at {url}  (Ctrl-C stops it)")
+    if open_page:
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    config = uvicorn.Config(
+        make_app(host=host, max_upload=max_upload),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:  # uvicorn has stopped all there was, and passes the signal on
+        click.echo("Stopped; the files that were sent here are removed.", err=True)
+    finally:
+        listening.close()
+
+
+def free_socket(host: str, port: int) -> socket.socket:
+    """Listen on the port, or on the next one that is free."""
+    for number in range(port, min(port + TRIES, 65_536)) if port else (0,):
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+        except OSError:
+            raise OptionError(
+                f"--host must be an address of this machine; {host!r} came."
+            ) from None
+        taken = socket.socket(family, kind, protocol)
+        if os.name != "nt":  # there it would share a port that is in use
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(address)
+            taken.listen(128)  # a browser that comes early waits
+        except PermissionError:
+            taken.close()
+            raise OptionError(f"--port {number} needs rights that you do not have.") from None
+        except OSError:
+            taken.close()
+            continue
+        return taken
+    raise OptionError(
+        f"No port from {port} to {port + TRIES - 1} is free on {host}.", hint="give another --port."
+    )
+
+
+def can_open() -> bool:
+    """Whether a person sits here with a window to open the page in."""
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    ):
+        return False
+    return sys.stdout.isatty()

@@ -1,0 +1,96 @@
+"""Who uploaded what: a folder for each open page, found by a token that only that page knows."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trueup.errors import DataError
+from trueup.web.limits import Limits
+from trueup.web.workers import BusyError
+
+__all__ = ["ROLES", "Session", "SessionError", "Sessions"]
+
+ROLES = ("predictions", "test_set")
+
+
+class SessionError(DataError):
+    """A token that no open session has."""
+
+
+@dataclass
+class Session:
+    """One open page: its folder, its files by role, and the work that is going on for it."""
+
+    folder: Path
+    files: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    used: float = field(default_factory=time.monotonic)
+
+    async def stop(self) -> None:
+        """Stop the work that is going on."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+class Sessions:
+    """All open sessions, in one temporary folder that goes when the server stops."""
+
+    def __init__(self, idle: float = Limits.idle) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="trueup-page-"))
+        self._idle = idle
+        self._open: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def start(self) -> str:
+        """Open a session and give its token."""
+        if len(self._open) >= Limits.sessions:
+            raise BusyError(
+                f"{Limits.sessions} people have files here already.",
+                hint="a session that is not used ends by itself; or use `trueup correct`.",
+            )
+        token = secrets.token_urlsafe(32)
+        self._open[token] = Session(Path(tempfile.mkdtemp(dir=self.root)))
+        return token
+
+    def get(self, token: str | None) -> Session:
+        """Give the session of a token; somebody else's guess finds nothing."""
+        session = self._open.get(token or "")
+        if session is None:
+            raise SessionError(
+                "These files are no longer here: the session has ended.",
+                hint="choose the files again.",
+            )
+        session.used = time.monotonic()
+        return session
+
+    async def end(self, token: str) -> None:
+        """Stop the session's work and remove its folder."""
+        session = self._open.pop(token, None)
+        if session is None:
+            return
+        await session.stop()
+        await asyncio.to_thread(shutil.rmtree, session.folder, ignore_errors=True)
+
+    async def sweep(self) -> None:
+        """End the sessions that nobody used for a while; one that computes is used."""
+        now = time.monotonic()
+        for token, session in list(self._open.items()):
+            if not session.tasks and now - session.used > self._idle:
+                await self.end(token)
+
+    async def close(self) -> None:
+        """End all sessions and remove the folder."""
+        for token in list(self._open):
+            await self.end(token)
+        await asyncio.to_thread(shutil.rmtree, self.root, ignore_errors=True)

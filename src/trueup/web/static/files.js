@@ -1,0 +1,160 @@
+// Way 2: two files in, the check, the estimates, files out.
+
+import { makeAnswer } from "./answer.js";
+import { events, send } from "./ask.js";
+import { copyChoices, readChoices } from "./choices.js";
+import { $, el, save, showError, table, theme } from "./dom.js";
+import { parse } from "./format.js";
+
+const ROLES = ["predictions", "test_set"];
+const COLUMNS = [
+  ["predicted", "Predicted class", "in both files; with an id, in the predictions", "predictions"],
+  ["true", "True class", "in the test set", "test_set"],
+  ["value", "Value to total", "such as turnover or area; without it, units are counted", "predictions"],
+  ["id", "Id of a unit", "in both files, to match the audited units", "predictions"],
+  ["by", "Report per", "a group, such as region or month", "predictions"],
+  ["strata", "Error rates differ by", "such as size class; in both files", "predictions"],
+];
+
+export function startFiles(limit) {
+  const tables = {};
+  let session = null;
+  let running = null;
+  const headers = () => ({ "X-Trueup-Session": session });
+  const downloads = [["table", "Download the table", "trueup-table.csv"], ["report", "Download the report", "trueup-report.html"]].map(([what, words, name]) => {
+    const button = el("button", { type: "button", disabled: true, id: `download-${what}` }, words);
+    button.addEventListener("click", async () => {
+      try {
+        const response = await send("GET", `/api/files/${what}`, { headers: headers() });
+        save(await response.blob(), name);
+      } catch (problem) { showError($("files-error"), problem); }
+    });
+    return [what, button];
+  });
+  const ready = Object.fromEntries(downloads);
+  const answer = makeAnswer($("files-answer"), downloads.map(([, button]) => button));
+  const check = el("div", { class: "check-list" });
+  $("files-title").after(check);
+  copyChoices($("files-options"), "files-");
+  $("max-upload").textContent = `at most ${size(limit)}`;
+
+  for (const role of ROLES) {
+    const input = $(`file-${role}`);
+    const drop = input.closest(".drop");
+    input.addEventListener("change", () => { if (input.files[0]) upload(role, input.files[0]); });
+    for (const name of ["dragover", "dragenter"]) drop.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
+    for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("over"));
+    drop.addEventListener("drop", (event) => {
+      event.preventDefault();
+      const file = event.dataTransfer.files[0];
+      if (!file) return;
+      input.value = "";
+      upload(role, file);
+    });
+  }
+
+  async function upload(role, file) {
+    const about = $(`about-${role}`);
+    showError($("files-error"), null);
+    $("choose").hidden = true;
+    delete tables[role];
+    if (file.size > limit) {
+      about.replaceChildren(el("p", { class: "error" }, `${file.name} is ${size(file.size)}; at most ${size(limit)} may come. Hint: start with “trueup serve --max-upload ${size(2 * file.size).replace(" ", "")}”, or use “trueup correct”.`));
+      return;
+    }
+    about.replaceChildren(el("p", {}, el("progress", { "aria-label": "sending" }), ` reading ${file.name}…`));
+    try {
+      session ??= (await (await send("POST", "/api/session")).json()).session;
+      const found = await (await send("PUT", `/api/files/${role}`, { body: file, headers: headers() })).json();
+      tables[role] = found.table;
+      about.replaceChildren(el("p", { class: "file" }, `${file.name}, ${size(file.size)}, ${found.table.columns.length} columns`), preview(found.table));
+      if (ROLES.every((name) => tables[name])) choose(found.guess ?? {});
+    } catch (problem) {
+      if (problem.error?.includes("session has ended")) session = null;
+      about.replaceChildren(el("p", { class: "error", role: "alert" }, [problem.error, problem.hint && `Hint: ${problem.hint}`].filter(Boolean).join(" ")));
+    }
+  }
+
+  function preview(found) {
+    const names = found.columns.map((column) => column.name);
+    return el("details", {}, el("summary", {}, "The first rows"),
+      el("div", { class: "scroller" }, table(names, found.rows.map((row) => row.map((cell) => cell ?? "–")))));
+  }
+
+  function choose(guess) {
+    $("columns").replaceChildren(...COLUMNS.flatMap(([name, words, hint, role]) => {
+      const needed = name === "predicted" || name === "true";
+      const id = `column-${name}`;
+      const pick = el("select", { id, "aria-describedby": `${id}-hint` },
+        el("option", { value: "" }, needed ? "choose…" : "none"),
+        ...tables[role].columns.map((column) => el("option", { value: column.name, selected: column.name === guess[name] }, column.name)));
+      return [el("label", { for: id }, words), el("div", {}, pick, el("p", { class: "hint", id: `${id}-hint` }, hint))];
+    }));
+    $("choose").hidden = false;
+  }
+
+  function request() {
+    const chosen = readChoices("files-");
+    const columns = Object.fromEntries(COLUMNS.map(([name]) => [name, $(`column-${name}`).value || null]));
+    for (const name of ["by", "strata"]) if (columns[name]) columns[name] = [columns[name]];
+    return { ...columns, ...chosen, overlap: chosen.overlap === "" ? null : chosen.overlap === "true",
+      interval: Number(chosen.interval), draws: parse(chosen.draws), seed: parse(chosen.seed), theme: theme() };
+  }
+
+  $("files-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if ($("choose").hidden) return;
+    running?.abort();
+    const mine = new AbortController();
+    running = mine;
+    $("cancel").hidden = false;
+    showError($("files-error"), null);
+    mark(null);
+    check.replaceChildren();
+    for (const button of Object.values(ready)) button.disabled = true;
+    answer.clear("");
+    answer.busy([el("progress", { "aria-label": "progress" }), " reading and checking…"]);
+    let shown = null;
+    try {
+      await events("/api/files/correct", request(), { signal: mine.signal, headers: headers(), on: (event) => {
+        if (event.check) check.replaceChildren(...findings(event.check));
+        if (event.progress !== undefined) answer.busy([el("progress", { max: 1, value: event.progress, "aria-label": "progress" }), " computing…"]);
+        if (event.answer) { shown = answer.show(event.answer); answer.busy([el("progress", { "aria-label": "progress" }), " writing the report…"]); }
+        if (event.charts) shown?.charts(event.charts);
+        if (event.ready) ready[event.ready].disabled = false;
+      } });
+      answer.busy(null);
+    } catch (problem) {
+      if (running !== mine) return;
+      answer.busy(null);
+      if (problem.name === "AbortError") answer.clear("Cancelled.");
+      else { if (!shown) answer.clear("There is no answer yet."); showError($("files-error"), problem); mark(problem.field); }
+    }
+    if (running === mine) { running = null; $("cancel").hidden = true; }
+  });
+  $("cancel").addEventListener("click", () => running?.abort());
+
+  function mark(field) {
+    document.querySelectorAll("#files-form [aria-invalid]").forEach((node) => node.removeAttribute("aria-invalid"));
+    ($(`column-${field}`) ?? $(`files-${field}`))?.setAttribute("aria-invalid", "true");
+  }
+
+  // Closing the page removes the files.
+  window.addEventListener("pagehide", () => {
+    if (session) send("DELETE", "/api/session", { headers: headers(), keepalive: true }).catch(() => {});
+    session = null;
+  });
+}
+
+function findings(found) {
+  const doubts = found.filter((finding) => finding.doubt).length;
+  return [el("h3", {}, "The check"),
+    el("p", { role: "status" }, doubts ? `${doubts} of ${found.length} to look at before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
+    el("ul", {}, ...found.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
+      el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}. `), finding.words)))];
+}
+
+function size(bytes) {
+  for (const [unit, name] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) if (bytes >= unit) return `${Number((bytes / unit).toPrecision(3))} ${name}`;
+  return `${bytes} bytes`;
+}

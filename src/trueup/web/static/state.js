@@ -1,0 +1,108 @@
+// What was entered, and the link that restores it. The link keeps it behind the #, which no browser
+// sends to a server.
+
+import { parse } from "./format.js";
+
+export const MOST = 60;
+const CHOICES = { design: "random", prior: "perks", interval: "0.95", method: "auto", overlap: "", draws: "4000", seed: "1" };
+
+export const blank = (K = 2) => ({
+  classes: Array.from({ length: K }, (_, k) => `class ${k + 1}`),
+  test: Array.from({ length: K }, () => Array(K).fill("")),
+  counts: Array(K).fill(""), sums: null, squares: null, noise: true, ...CHOICES,
+});
+
+export function resize(state, K) {
+  const old = state.classes.length;
+  const fit = (list, fill) => Array.from({ length: K }, (_, k) => (k < old ? list[k] : fill(k)));
+  state.classes = fit(state.classes, (k) => freeName(state.classes, k));
+  state.test = fit(state.test.map((row) => fit(row, () => "")), () => Array(K).fill(""));
+  for (const name of ["counts", "sums", "squares"]) if (state[name]) state[name] = fit(state[name], () => "");
+}
+
+function freeName(taken, k) {
+  let i = k + 1;
+  while (taken.includes(`class ${i}`)) i += 1;
+  return `class ${i}`;
+}
+
+export function remove(state, k) {
+  const without = (list) => list.filter((_, i) => i !== k);
+  state.classes = without(state.classes);
+  state.test = without(state.test).map(without);
+  for (const name of ["counts", "sums", "squares"]) if (state[name]) state[name] = without(state[name]);
+}
+
+export function fromExample(example) {
+  const text = (list) => list && list.map(String);
+  return { ...blank(example.classes.length), classes: [...example.classes], test: example.test.map(text),
+    counts: text(example.predicted_counts), sums: text(example.predicted_sums) ?? null,
+    squares: text(example.predicted_squares) ?? null, design: example.design };
+}
+
+export function toLink(state) {
+  const link = new URLSearchParams();
+  link.set("test", state.test.map((row) => row.join(",")).join(";"));
+  for (const name of ["counts", "sums", "squares"]) if (state[name]) link.set(name, state[name].join(","));
+  for (const name of state.classes) link.append("class", name);
+  for (const [name, usual] of Object.entries(CHOICES)) if (state[name] !== usual) link.set(name, state[name]);
+  if (!state.noise) link.set("noise", "no");
+  return link.toString();
+}
+
+export function fromLink(text) {
+  const link = new URLSearchParams(text);
+  if (!link.has("test")) return null;
+  const test = link.get("test").split(";").map((row) => row.split(","));
+  const K = test.length;
+  if (K < 2 || K > MOST || test.some((row) => row.length !== K)) return null;
+  const state = { ...blank(K), test };
+  const names = link.getAll("class").slice(0, K);
+  names.forEach((name, k) => { state.classes[k] = name; });
+  for (const name of ["counts", "sums", "squares"]) {
+    if (!link.has(name)) continue;
+    const list = link.get(name).split(",");
+    if (list.length === K) state[name] = list;
+  }
+  for (const name of Object.keys(CHOICES)) if (link.has(name)) state[name] = link.get(name);
+  state.noise = link.get("noise") !== "no";
+  return state;
+}
+
+// What to send, or what is wrong and in which cell, or {} while something is still missing.
+export function toRequest(state) {
+  const bad = (place, error) => ({ problem: { place, error } });
+  const seen = new Set();
+  for (const [k, name] of state.classes.entries()) {
+    if (!name.trim()) return bad(["class", k], "Every class needs a name.");
+    if (seen.has(name)) return bad(["class", k], `Two classes have the name “${name}”.`);
+    seen.add(name);
+  }
+  const whole = (text) => { const x = parse(text); return x !== null && x >= 0 && Number.isInteger(x) ? x : null; };
+  const test = [];
+  for (const [g, row] of state.test.entries()) {
+    test.push([]);
+    for (const [h, text] of row.entries()) {
+      const x = text.trim() === "" ? 0 : whole(text);
+      if (x === null) return bad(["test", g, h], `The test set holds counts, whole numbers of at least 0; “${text}” came.`);
+      test[g].push(x);
+    }
+  }
+  const lists = {};
+  for (const [name, reads, what] of [["counts", whole, "Units are counts, whole numbers of at least 0"], ["sums", parse, "Totals are numbers"], ["squares", parse, "Sums of squares are numbers"]]) {
+    if (!state[name]) continue;
+    lists[name] = state[name].map(reads);
+    const k = state[name].findIndex((text, i) => text.trim() !== "" && lists[name][i] === null);
+    if (k >= 0) return bad([name, k], `${what}; “${state[name][k]}” came.`);
+  }
+  const missing = Object.keys(lists).find((name) => lists[name].includes(null));
+  if (missing) return { waiting: missing === "counts" ? "the units per predicted class" : missing === "sums" ? "the totals per predicted class" : "the sums of squares" };
+  if (!test.flat().some((x) => x > 0)) return { waiting: "the test set" };
+  for (const name of ["draws", "seed"]) if (whole(state[name]) === null) return bad([name], `${name === "seed" ? "The seed" : "The number of draws"} is a whole number; “${state[name]}” came.`);
+  return { request: {
+    test, predicted_counts: lists.counts, predicted_sums: lists.sums, predicted_squares: lists.sums && lists.squares,
+    classes: state.classes, design: state.design, method: state.method, prior: state.prior,
+    overlap: state.overlap === "" ? null : state.overlap === "true", noise: state.noise,
+    draws: whole(state.draws), interval: Number(state.interval), seed: whole(state.seed),
+  } };
+}
