@@ -34,15 +34,17 @@ def api_page() -> str:
     """A section for every public name: those that users call first, the others by name."""
     public = [name for name in trueup.__all__ if not name.startswith("__")]
     errors = [name for name in public if name.endswith(("Error", "Warning"))]
-    rest = [name for name in public if name not in ORDER and name not in errors]
+    rest = [name for name in public if name not in (*ORDER, *errors, "prior")]
+    makers = [f"prior.{name}" for name in trueup.prior.__all__ if name[0].islower()]
     parts = [API_START]
     for heading, names in (
         ("Correct", [*ORDER[:3], *rest]),
         ("Before and after", ORDER[3:]),
+        ("Priors", [name for name in makers if name != "prior.resolve_prior"]),
         ("Errors and warnings", errors),
     ):
         parts.append(f"## {heading}\n")
-        parts += [f"::: trueup.{name}\n" for name in names if name in public]
+        parts += [f"::: trueup.{name}\n" for name in names]
     return "\n".join(parts)
 
 
