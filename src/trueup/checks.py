@@ -157,6 +157,9 @@ def _classes(counts: Counts) -> list[Finding]:
 
 
 def _prior_weight(counts: Counts, prior: Any) -> Finding:
+    if prior.tilt is not None:
+        words = f"prior {prior.name!r} cannot be counted in units; see est.sensitivity()"
+        return Finding("invented observations per row", None, False, words)
     invented = prior.alpha.sum(axis=1)
     least = int((counts.n.sum(axis=1) - invented).argmin())
     units = int(counts.n.sum(axis=1)[least])

@@ -23,11 +23,17 @@ DRAWS = 40_000
 class Belief:
     """What all priors can do: say what they believe, for these classes, and how they were made."""
 
+    labels: tuple[Hashable, ...] = ()  # classes that it names itself
     made: str = ""  # the call that made it, to make it again
     word: str = ""  # how the command line spells it
 
     def __repr__(self) -> str:
         return f"trueup.prior.{self.made}" if self.made else f"<prior {type(self).__name__}>"
+
+    def __str__(self) -> str:
+        """What it believes, for the classes that it names or, if it names none, for two."""
+        named = list(self.labels)
+        return self.describe(named + ["any other class"] * (len(named) == 1) if named else 2)
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the prior written out for K classes, checked."""

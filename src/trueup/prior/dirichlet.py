@@ -40,6 +40,11 @@ class Dirichlet(Belief):
     name: str = "dirichlet"
     word: str = ""
 
+    @property
+    def labels(self) -> tuple[Hashable, ...]:  # type: ignore[override]
+        """Numbers of the classes, where alpha says how many there are."""
+        return tuple(range(len(np.atleast_1d(self.alpha)))) if np.ndim(self.alpha) == 2 else ()
+
     def __repr__(self) -> str:
         return f"trueup.{call('Dirichlet', np.asarray(self.alpha), np.asarray(self.gamma))}"
 

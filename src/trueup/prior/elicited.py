@@ -53,6 +53,7 @@ class Elicited(Belief):
     rest: object
     name: str
     made: str = ""
+    labels: tuple[Hashable, ...] = ()
     word: str = ""
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
@@ -107,7 +108,7 @@ def from_range(
         return alpha, base.gamma
 
     made = call("from_range", ranges, probability=probability, rest=rest)
-    return Elicited(rule, rest, "from_range", made)
+    return Elicited(rule, rest, "from_range", made, tuple(ranges))
 
 
 def match_beta(given: object, probability: float, what: str = "range") -> tuple[float, float]:
@@ -199,7 +200,7 @@ def from_counts(
         return base.alpha + now, gamma
 
     made = call("from_counts", n, w, rest=rest, base_rates=base_rates)
-    return Elicited(rule, rest, "from_counts", made)
+    return Elicited(rule, rest, "from_counts", made, tuple(range(K)))
 
 
 def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
@@ -245,7 +246,8 @@ def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> 
             alpha[g] = conjugate(prior, labels, "per_class").alpha[g]
         return alpha, base.gamma
 
-    return Elicited(rule, rest, "per_class", call("per_class", dict(rows), rest=rest))
+    made = call("per_class", dict(rows), rest=rest)
+    return Elicited(rule, rest, "per_class", made, tuple(rows))
 
 
 def arranged(matrix: Floats, classes: Sequence[Hashable] | None, labels: Labels) -> Floats:
