@@ -15,30 +15,33 @@ SOURCE = Path(trueup.__file__).parent
 LAYERS = [
     {"errors", "words", "__init__"},
     {"prior", "contingency", "counts", "noise", "simplex_normal", "kloos", "derived"},
-    {"parts", "totals", "posterior", "classical", "samplers", "groups"},
-    {"estimate", "settings", "strata"},
+    {"parts", "pareto", "totals", "posterior", "classical", "samplers", "groups"},
+    {"estimate", "settings", "strata", "stratum"},
     {"aggregates", "inverse", "design", "simulation"},
-    {"cautions"},
+    {"cautions", "density"},
+    {"pair_walk", "nuts"},
+    {"rates"},
     {"methods"},
+    {"regressed"},
     {"grouped"},
     {"tables", "charts"},
-    {"frames"},
+    {"frames", "plots"},
     {"duck"},
     {"files"},
     {"matched"},
-    {"sources", "gather"},
-    {"api", "situation"},
+    {"sources", "gather", "binning"},
+    {"api", "arviz_data", "prior_sensitivity", "situation"},
     {"checks", "comparison", "auditing"},
     {"webshops", "matrix", "output", "search", "console"},
-    {"planning"},
+    {"planning", "reporting"},
     {"paper", "demo", "study", "table1"},
-    {"figures"},
-    {"commands_study"},
+    {"figures", "web", "verification"},
+    {"commands_study", "commands_serve", "commands_verify"},
     {"cli"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-CORE = set().union(*LAYERS[: LAYERS.index({"grouped"}) + 1])
+CORE = set().union(*LAYERS[: LAYERS.index({"grouped"}) + 1]) - {"nuts"}
 
 
 def modules():

@@ -127,7 +127,7 @@ def correct(
     if isinstance(prior, Regression):
         if strata:
             raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
-        population, audited, prior = bin_tables(population, audited, prior, id)
+        population, audited, prior = bin_tables(population, audited, prior, id, missing)
         strata = prior.bin_name
     found = gather_groups(
         population,

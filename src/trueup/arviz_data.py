@@ -22,6 +22,7 @@ def to_arviz(est: Estimate) -> Any:
             hint="use a method with draws; with many groups, keep_draws=True.",
         )
     chains = est.info.get("by_chain", 1) if est.groups is None else 1
+    chains = chains if len(est.draws) % chains == 0 else 1  # those that were cut short are one
     labels = [str(label) for label in est.classes]
     name = "total" if est.counts.totals else "count"
     coords: dict[str, list[str]] = {"class": labels}

@@ -17,7 +17,7 @@ LEAST = 10  # test units in a bin
 
 
 def bin_tables(
-    population: Table, test_set: Table, prior: Regression, id: str | None
+    population: Table, test_set: Table, prior: Regression, id: str | None, missing: str
 ) -> tuple[Table, Table, Regression]:
     """Give both tables with a column of bins, and the prior with the bins' centres."""
     column = prior.on
@@ -30,7 +30,7 @@ def bin_tables(
     else:
         require_columns(test_set, [column])
         found = test_set.rows([], value=column)
-    x = _numbers(found, column, test_set)
+    x = _numbers(found, column, test_set, missing)
     if prior.log and x.min() <= 0:
         raise DataError(
             f"Column {column!r} must be positive for its logarithm; {x.min():g} came.",
@@ -56,12 +56,13 @@ def bin_tables(
     return population.binned(name, column, cuts), audited, replace(prior, centres=centres)
 
 
-def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table) -> Any:
+def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table, missing: str) -> Any:
     values = [plain(row[-1]) for row in rows]
     x = np.array([np.nan if value is None else float(value) for value in values])
-    bad = int((~np.isfinite(x)).sum())
-    if bad:
-        refuse_missing(table, column, bad)
+    bad = ~np.isfinite(x)
+    if bad.any() and missing == "refuse":
+        refuse_missing(table, column, int(bad.sum()))
+    x = x[~bad]  # they are in no bin, and left out with it
     if not len(x):
         raise DataError(f"{table.name} must hold at least one unit; it is empty.")
     return x

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup import __version__
+from trueup.commands_serve import serve
 from trueup.commands_study import compare, paper, plan
+from trueup.commands_verify import verify
 from trueup.console import Command, progress_bar, quiet_warnings, read_labels
 
 if TYPE_CHECKING:
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 DESIGN_WORDS = (
     "How the test set was drawn: 'random' from the population, 'by_prediction' within predicted "
     "classes, 'by_class' within true classes, 'shifted' from another period or population."
+)
+
+
+PRIOR_HELP = (
+    "perks, jeffreys, uniform; or from-counts:FILE:WEIGHT (an earlier audit), "
+    "from-range:CLASS:LOW-HIGH (an expert's range of a recall), diagonal:UNITS, dirichlet:FILE; "
+    "or one that is not conjugate: logistic-normal:ERROR:SD, hierarchical:ERROR, "
+    "truncated:LOW-HIGH, symmetric:SD, ordered, regression:COLUMN:log. See docs/priors.md."
 )
 
 
@@ -61,10 +71,43 @@ table_options = together(
     ),
 )
 
+
+def read_prior(context: click.Context, parameter: click.Parameter, text: str) -> object:
+    """Read ``--prior``."""
+    from trueup.prior_words import parse_prior
+
+    return plainly(parse_prior, text)
+
+
+def read_rates(context: click.Context, parameter: click.Parameter, text: str | None) -> object:
+    """Read ``--rates``."""
+    from trueup.prior_words import parse_rates
+
+    return None if text is None else plainly(parse_rates, text)
+
+
+def plainly(read: Callable[[str], object], text: str) -> object:
+    """Read an option; what is wrong with it is the user's to mend."""
+    from trueup.errors import TrueupError
+
+    try:
+        return read(text)
+    except TrueupError as error:
+        click.echo(f"Error: {error}", err=True)
+        raise click.exceptions.Exit(2) from None
+
+
+prior_option = click.option(
+    "--prior", default="perks", show_default=True, callback=read_prior, help=PRIOR_HELP
+)
+
 estimate_options = together(
     click.option("--design", default="random", show_default=True, help=DESIGN_WORDS),
     click.option("--method", default="auto", show_default=True, help="See the README."),
-    click.option("--prior", default="perks", show_default=True, help="perks, jeffreys or uniform."),
+    prior_option,
+    click.option(
+        "--rates", "P", callback=read_rates, help="Known error rates: a matrix, as --test."
+    ),
     click.option("--draws", type=int, default=4000, show_default=True, help="Draws."),
     click.option("--interval", type=float, default=0.95, show_default=True, help="Its size."),
     click.option("--seed", type=int, help="The same seed gives the same numbers."),
@@ -80,6 +123,7 @@ estimate_options = together(
     ),
     click.option("--classes", help="All classes in order, separated by commas."),
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
+    click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
     click.option("--quiet", is_flag=True, help="Show no progress."),
 )
@@ -101,16 +145,21 @@ def correct(
     test_set: str,
     classes: str | None,
     output: str | None,
+    report: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
 ) -> None:
     """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
     import trueup
-    from trueup.output import writer
+    from trueup.prior_words import place_rates
 
-    write = writer(output)
+    write = writers(output, report)
+    if classes is None and options["P"] and options["P"][1]:  # the rates' file has labels
+        classes = ",".join(options["P"][1])
     labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
+    if options["P"]:
+        options["P"] = place_rates(options["P"], labels)
     with progress_bar(quiet) as bar, quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
     show(est, as_json, write)
@@ -119,7 +168,7 @@ def correct(
 @main.command()
 @table_options
 @click.option("--design", default="random", show_default=True, help=DESIGN_WORDS)
-@click.option("--prior", default="perks", show_default=True, help="perks, jeffreys or uniform.")
+@prior_option
 @click.option("--overlap/--no-overlap", default=None, help="As in `trueup correct`.")
 @click.option("--classes", help="All classes in order, separated by commas.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
@@ -151,6 +200,7 @@ def numbers(
     test_sums: str | None,
     classes: str | None,
     output: str | None,
+    report: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -158,12 +208,15 @@ def numbers(
     """Correct counts or totals that you already have as numbers."""
     import trueup
     from trueup.matrix import parse_list, parse_matrix
-    from trueup.output import writer
+    from trueup.prior_words import place_rates
 
-    write = writer(output)
+    write = writers(output, report)
     n, labels = parse_matrix("--test", test)
     if classes is not None:
         labels = [label.strip() for label in classes.split(",")]
+    if options["P"]:
+        labels = labels or options["P"][1]
+        options["P"] = place_rates(options["P"], labels)
     with progress_bar(quiet) as bar, quiet_warnings():
         est = trueup.correct_counts(
             n,
@@ -189,6 +242,24 @@ def demo(folder: Path, seed: int) -> None:
         run_demo(folder, seed)
 
 
+def writers(output: str | None, report: str | None) -> Callable[[Estimate], None]:
+    """Check both paths before any work is done, and give the function that writes to them."""
+    from trueup.output import writer
+
+    write = writer(output)
+    if report is None:
+        return write
+    from trueup.reporting import check_path, write_report
+
+    target = check_path(report)
+
+    def both(est: Estimate) -> None:
+        write(est)
+        write_report(est, target)
+
+    return both
+
+
 def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> None:
     """Write the file, then print the answer; warnings go to standard error."""
     from trueup.output import as_text
@@ -203,7 +274,7 @@ def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> Non
         click.echo(f"\nseed {est.info['seed']}", err=True)
 
 
-for command in (compare, paper, plan):
+for command in (compare, paper, plan, serve, verify):
     main.add_command(command)
 
 

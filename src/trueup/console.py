@@ -8,11 +8,14 @@ from typing import Any
 
 import click
 
+INTERRUPTED = 130
+"""The exit code of a command that was stopped by Ctrl-C: 128 + SIGINT, as shells have it."""
+
 __all__ = ["Command", "progress_bar", "quiet_warnings", "read_labels"]
 
 
 class Command(click.Command):
-    """A command that answers bad input with its message and exit code 2."""
+    """A command that answers bad input with its message and exit code 2, and Ctrl-C with 130."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run the command; only trueup's own errors are the user's to mend."""
@@ -23,21 +26,32 @@ class Command(click.Command):
         except TrueupError as error:
             click.echo(f"Error: {error}", err=True)
             context.exit(2)
+        except KeyboardInterrupt:
+            click.echo("\nStopped by Ctrl-C before there was an answer.", err=True)
+            context.exit(INTERRUPTED)
 
 
 class progress_bar:  # noqa: N801  (a context manager, used as a function)
-    """A bar on standard error that shows only when the work takes longer than half a second."""
+    """A bar on standard error that shows only when the work takes longer than half a second.
 
-    def __init__(self, quiet: bool = False) -> None:
+    With `keep_on_interrupt`, Ctrl-C during a chain gives the draws so far (see `run_chains`).
+    """
+
+    def __init__(self, quiet: bool = False, keep_on_interrupt: bool = False) -> None:
         import time
 
         self._clock, self._start = time.monotonic, time.monotonic()
-        self._shown, self._quiet, self._last = False, quiet, 0.0
+        self._shown, self._last = False, 0.0
+        self._visible = sys.stderr.isatty() and not quiet
+        self.keep_on_interrupt = keep_on_interrupt
 
     def __enter__(self) -> Callable[[float], None] | None:
-        return self._update if sys.stderr.isatty() and not self._quiet else None
+        return self if self._visible or self.keep_on_interrupt else None
 
-    def _update(self, fraction: float) -> None:
+    def __call__(self, fraction: float) -> None:
+        """Show how far the work is."""
+        if not self._visible:
+            return
         if fraction < self._last:  # the next piece of work: the table is read, draws begin
             self._start = self._clock()
         self._last = fraction

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import ClassError, DataError
 
-__all__ = ["Counts", "make_counts", "rest_of"]
+__all__ = ["Counts", "check_classes", "make_counts", "rest_of"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -21,6 +21,8 @@ Array = TypeVar("Array", Floats, Integers)
 MOST_CLASSES = 500
 # Counts are integers to the end; beyond this a float could not hold them exactly.
 MOST_UNITS = 2**53
+# Sums beyond this have squares, and those products, that a float cannot hold.
+MOST_VALUE = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ def make_counts(
         )
     K = n.shape[0]
     labels = tuple(range(K)) if classes is None else tuple(classes)
-    _check_classes(labels, K)
+    check_classes(labels, K)
     v_hat = _vector("predicted_counts", _whole("predicted_counts", v_hat), K)
     if v_hat.sum() == 0:
         raise DataError("The population must have at least one unit; `predicted_counts` sums to 0.")
@@ -160,7 +162,8 @@ def make_counts(
     return Counts(labels, n, v_hat, u_hat, w_hat, t, t2, signed)
 
 
-def _check_classes(classes: tuple[Hashable, ...], K: int) -> None:
+def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
+    """Refuse labels that are too few, too many or the same; before K × K arrays are made."""
     if len(classes) != K:
         raise ClassError(
             f"`classes` must name each of the {K} rows of the matrix; {len(classes)} names came."
@@ -193,7 +196,12 @@ def _check_sums(
         (u_hat, w_hat, v_hat, ("predicted_sums", "predicted_squares", "predicted_counts")),
         (t, t2, n, ("test_sums", "test_squares", "test")),
     ):
-        for x, name in ((sums, names[0]), (squares, names[1])):
+        for x, name, most in ((sums, names[0], MOST_VALUE), (squares, names[1], MOST_VALUE**2)):
+            if x is not None and (np.abs(x) > most).any():
+                raise DataError(
+                    f"`{name}` may be at most {most:g} in size; {np.abs(x).max():g} came.",
+                    hint="give the value in a larger unit.",
+                )
             if x is not None and (x[units == 0] != 0).any():
                 raise DataError(f"`{name}` must be 0 where `{names[2]}` is 0: a sum of no values.")
         if squares is None:
@@ -216,8 +224,8 @@ def _whole(name: str, given: ArrayLike) -> Integers:
             f"`{name}` must hold counts, whole numbers of at least 0; {bad:g} came.",
             hint="weights or shares are not counts: give the number of units.",
         )
-    if values.sum() > MOST_UNITS:
-        raise DataError(f"`{name}` may count at most 2**53 units; {values.sum():g} came.")
+    if values.max() > MOST_UNITS or values.sum() > MOST_UNITS:  # the sum of floats may overflow
+        raise DataError(f"`{name}` may count at most 2**53 units; {values.max():g} and more came.")
     return values.astype(np.int64)
 
 

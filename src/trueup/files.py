@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ class FileTable(DuckTable):
         self._many = pattern or os.path.isdir(path)
         self._format, self._patterns = _find(path, self.name)
         self._checked: set[str] = set()
+        self._seen = _states(self._patterns)
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -53,9 +55,22 @@ class FileTable(DuckTable):
                 "SET enable_progress_bar_print = false; SET enable_progress_bar = true"
             )
         try:
-            return run_with_progress(self._connection, sql, progress)
+            rows = run_with_progress(self._connection, sql, progress)
         except duckdb.Error as error:
+            self._check_unchanged()
             raise self._explained(error) from None
+        self._check_unchanged()
+        return rows
+
+    def _check_unchanged(self) -> None:
+        """Refuse files that were written to since they were opened: counts of two halves."""
+        now = _states(self._patterns)
+        if now != self._seen:
+            changed = sorted({os.path.basename(file) for file, *_ in now ^ self._seen})
+            raise FileError(
+                f"{self.name} must stay as it is while it is read; it changed: {changed[:5]}.",
+                hint="wait until it is written, or read a copy.",
+            )
 
     def _explained(self, error: duckdb.Error) -> FileError:
         message = str(error)
@@ -124,8 +139,11 @@ class FileTable(DuckTable):
         column of whole numbers without a word. So values are read as decimals from the start, and
         labels as text, which `_labels` reads as the numbers that they are.
         """
+        used = [*columns, *([value] if value else [])]
         if self._format == "parquet" and self._many:
-            self._check_types([*columns, *([value] if value else [])])
+            self._check_types(used)
+        if self._format == "arrow":
+            self._check_batches(used)
         if self._format != "csv":
             return self._reader()
         whole = [name for name, kind in self.kinds().items() if kind == "integer"]
@@ -175,11 +193,41 @@ class FileTable(DuckTable):
                 raise self._mismatch(f"{column!r} is {words}.")
         self._checked.update(wanted)
 
+    def _check_batches(self, columns: Sequence[str]) -> None:
+        """Refuse Arrow data that point outside their own buffers: DuckDB would follow them."""
+        wanted = [column for column in columns if column not in self._checked]
+        if not wanted:
+            return
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        try:
+            for file in _arrow_files(self._patterns):
+                with pa.memory_map(file) as source:
+                    reader = pa.ipc.open_file(source)  # the dataset's own reader follows them too
+                    for i in range(reader.num_record_batches):
+                        batch = reader.get_batch(i)
+                        present = [name for name in wanted if name in batch.schema.names]
+                        batch.select(present).validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise _broken_arrow(self.name, error) from None
+        self._checked.update(wanted)
+
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""
         from trueup.frames import local_frame
 
         return local_frame(columns)
+
+
+def _states(patterns: list[str]) -> set[tuple[str, int, int]]:
+    """Size and time of every file; a path that is not a local file has none."""
+    found = set()
+    for pattern in patterns:
+        for file in [pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True):
+            with contextlib.suppress(OSError):
+                state = os.stat(file)
+                found.add((file, state.st_size, state.st_mtime_ns))
+    return found
 
 
 def _find(path: str, name: str) -> tuple[str, list[str]]:
@@ -221,18 +269,14 @@ def _find(path: str, name: str) -> tuple[str, list[str]]:
 def _arrow_dataset(path: str, patterns: list[str]) -> Any:
     """Give Arrow files as a dataset that streams; DuckDB has no reader of its own for them."""
     try:
-        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow as pa
         import pyarrow.dataset as ds  # type: ignore[import-untyped]
     except ImportError:
         raise FileError(
             "Arrow files need PyArrow, which is not installed.",
             hint="install pyarrow, or write the table as Parquet.",
         ) from None
-    files = sorted(
-        file
-        for pattern in patterns
-        for file in ([pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True))
-    )
+    files = _arrow_files(patterns)
     if not files:
         raise FileError(
             f"The path {path!r} must exist; nothing is there.",
@@ -240,12 +284,23 @@ def _arrow_dataset(path: str, patterns: list[str]) -> Any:
         )
     try:
         return ds.dataset(files, format="ipc")
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FileError(
-            f"{os.path.basename(path)} must be a readable Arrow file; PyArrow says: "
-            f"{first_line(error)}",
-            hint="is the file whole? A copy or download that was cut off looks like this.",
-        ) from None
+    except (pa.ArrowException, OSError) as error:
+        raise _broken_arrow(os.path.basename(path), error) from None
+
+
+def _arrow_files(patterns: list[str]) -> list[str]:
+    return sorted(
+        file
+        for pattern in patterns
+        for file in ([pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True))
+    )
+
+
+def _broken_arrow(name: str, error: BaseException) -> FileError:
+    return FileError(
+        f"{name} must be a readable Arrow file; PyArrow says: {first_line(error)}",
+        hint="is the file whole? A copy or download that was cut off looks like this.",
+    )
 
 
 def _quote(text: str) -> str:

@@ -43,6 +43,7 @@ def estimate_parts(
         )
     stratified = bool(found.strata.columns) and pooling != "complete"
     if stratified:
+        _check_strata(settings, pooling)
         strata, info = _strata(found.strata, counts, settings, pooling)
     else:
         one = METHODS[settings.method](counts, settings)
@@ -62,6 +63,20 @@ def estimate_parts(
     P = strata[0].P if len(strata) == 1 else None
     answer = Answer(whole, P, info=info)
     return replace(finish(answer, counts, settings, native), groups=groups)
+
+
+def _check_strata(settings: Settings, pooling: str) -> None:
+    """Refuse options that strata would have to ignore."""
+    if settings.P is not None:
+        raise OptionError(
+            "`P` is one matrix for all units; strata, or a regression, have one each.",
+            hint="leave out `strata`, or correct each stratum with its own P.",
+        )
+    if settings.prior.tilt is not None and pooling != "none":
+        raise OptionError(
+            f"Strata are pooled with a conjugate prior; {settings.prior.name!r} is not one.",
+            hint='say pooling="none", or use "perks", "jeffreys" or another Dirichlet.',
+        )
 
 
 def _strata(
@@ -125,7 +140,7 @@ def _pooled(
     rows = draw_rows(a, base, rest.v_hat, settings.draws, settings.rng)
     u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings.noise, settings.rng)
     kept = np.arange(settings.draws)
-    if np.ptp(u.log_weight) > 0 or not np.isfinite(u.log_weight[0]):
+    if not np.isfinite(u.log_weight[0]) or np.ptp(u.log_weight) > 0:
         if effective_size(u.log_weight) == 0:
             raise EstimateError("A stratum has no draw whose totals are all at least 0.")
         for level in range(len(a)):

@@ -42,7 +42,7 @@ def _from_file(option: str, path: Path) -> tuple[list[list[float]], list[str] | 
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:  # ValueError: bytes that are no text
         reason = getattr(error, "strerror", None) or error
         raise FileError(
             f"{option} must name a readable CSV file; {str(path)!r}: {reason}.", hint=EXAMPLE

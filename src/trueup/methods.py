@@ -146,7 +146,7 @@ def _condition(
     """Draw until enough draws are effective, and resample the permissible ones by weight."""
     size, rng = settings.draws, settings.rng
     P, (u, log_weight), info = weighted(size)
-    if np.ptp(log_weight) == 0 and np.isfinite(log_weight[0]):
+    if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
         # draws of NUTS still stand chain by chain
         by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
         return Answer(u + known, P, info=info | by_chain)

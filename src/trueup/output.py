@@ -8,14 +8,17 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from trueup.errors import FileError, OptionError
 from trueup.estimate import Estimate
 
-__all__ = ["as_text", "write_whole", "writer"]
+__all__ = ["as_text", "csv_text", "write_whole", "writer"]
+
+# A spreadsheet takes a cell that begins so for a formula, or skips the sign and looks at the next.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def as_text(est: Estimate) -> str:
@@ -69,18 +72,31 @@ def _json_bytes(est: Estimate) -> bytes:
     return as_text(est).encode() + b"\n"
 
 
-def _csv_bytes(est: Estimate) -> bytes:
-    rows = est.rows()
-    text = io.StringIO()
-    table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    table.writeheader()
-    table.writerows({name: _safe(cell) for name, cell in row.items()} for row in rows)
-    return text.getvalue().encode()
+def csv_text(rows: Sequence[dict[str, Any]]) -> str:
+    """Write rows with a header; text that a spreadsheet would run gets an apostrophe before it.
+
+    Examples
+    --------
+    >>> csv_text([{"class": "=1+1", "estimate": -2.5}]).splitlines()
+    ['class,estimate', "'=1+1,-2.5"]
+    """
+    return "".join(_csv_line(cells) for cells in [list(rows[0]), *(row.values() for row in rows)])
+
+
+def _csv_line(cells: Iterable[object]) -> str:
+    text = io.StringIO(newline="")
+    # Only a writer that ends lines with CR LF quotes a CR in a label.
+    csv.writer(text, lineterminator="\r\n").writerow([_safe(cell) for cell in cells])
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _safe(cell: object) -> object:
-    """Keep a spreadsheet from running a class name that looks like a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t") else cell
+    """Keep a spreadsheet from running a label that looks like a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def _csv_bytes(est: Estimate) -> bytes:
+    return csv_text(est.rows()).encode()
 
 
 def _quoted(name: str) -> str:

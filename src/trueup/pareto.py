@@ -42,7 +42,7 @@ def pareto_k(log_weight: Floats) -> float:
     b = 1 / x[-1] + (1 - np.sqrt(len(grid) / (grid - 0.5))) / (3 * quartile)
     k = np.log1p(-b[:, None] * x).mean(axis=1)
     profile = n * (np.log(-b / k) - k - 1)
-    weight = 1 / np.exp(profile - profile[:, None]).sum(axis=1)
+    weight = np.exp(profile - profile.max())
     b_mean = float((b * weight).sum() / weight.sum())
     shape = float(np.log1p(-b_mean * x).mean())
     return (n * shape + 5) / (n + 10)

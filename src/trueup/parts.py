@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.counts import Counts, make_counts
+from trueup.counts import Counts, check_classes, make_counts
 
 __all__ = ["Figures", "GroupCounts", "Parts", "assemble"]
 
@@ -112,6 +112,7 @@ def assemble(
     `placed` in groups, otherwise (*strata).
     """
     K, S = len(classes), len(strata)
+    check_classes(tuple(classes), K)
     cells = _sorted(population.parts)
 
     def parts(columns: tuple[str, ...], take: slice, test: bool) -> tuple[Parts, dict[Label, int]]:

@@ -78,8 +78,14 @@ def sensitivity(est: Estimate, priors: Sequence[Any] = ("jeffreys", "uniform")) 
         )
     estimates = {est.info["prior"]: est}
     for prior in priors:
+        if isinstance(prior, str) and prior.lower() in estimates:
+            continue
         other = est.again(prior=prior)
-        estimates.setdefault(other.info["prior"], other)
+        name, same = other.info["prior"], 1
+        while name in estimates:  # another prior of the same kind
+            same += 1
+            name = f"{other.info['prior']} ({same})"
+        estimates[name] = other
     n = est.counts.n.sum(axis=1)
     shares: list[Any] = []
     for one in estimates.values():

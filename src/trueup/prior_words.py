@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from trueup import prior
-from trueup.errors import OptionError
+from trueup.errors import OptionError, TrueupError
 from trueup.matrix import parse_matrix
+from trueup.prior.elicited import Elicited, arranged
 
-__all__ = ["parse_prior", "parse_rates"]
+__all__ = ["parse_prior", "parse_rates", "place_rates"]
+
+Rates = tuple[list[list[float]], list[str] | None]  # a matrix, and its labels if it has any
 
 EXAMPLES = {
     "from-counts": "from-counts:matrix.csv:0.5",
@@ -40,18 +47,27 @@ def parse_prior(text: str) -> object:
     if kind not in EXAMPLES:
         return text
     try:
-        return MAKERS[kind](words)
+        return replace(MAKERS[kind](words), word=text)
     except (IndexError, ValueError) as error:
-        if isinstance(error, OptionError):
+        if isinstance(error, TrueupError):
             raise
         raise OptionError(
             f"--prior {kind} must be written as {EXAMPLES[kind]}; {text!r} came."
         ) from None
 
 
-def parse_rates(text: str) -> list[list[float]]:
-    """Read ``--rates``, a matrix of known error rates."""
-    return parse_matrix("--rates", text)[0]
+def parse_rates(text: str) -> Rates:
+    """Read ``--rates``, a matrix of known error rates, with its labels if it has any."""
+    return parse_matrix("--rates", text)
+
+
+def place_rates(rates: Rates, labels: Sequence[Hashable] | None) -> list[list[float]]:
+    """Give known rates in the order of the labels, whatever that of their file."""
+    matrix, names = rates
+    if names is None or labels is None:
+        return matrix
+    found: list[list[float]] = arranged(np.asarray(matrix), names, list(labels)).tolist()
+    return found
 
 
 def _range(word: str) -> tuple[float, float]:
@@ -59,12 +75,13 @@ def _range(word: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _from_counts(words: list[str]) -> object:
+def _from_counts(words: list[str]) -> Any:
     name, weight = ":".join(words[:-1]), float(words[-1])
-    return prior.from_counts(parse_matrix("--prior from-counts", name)[0], weight)
+    matrix, names = parse_matrix("--prior from-counts", name)
+    return prior.from_counts(matrix, weight, classes=names)
 
 
-def _from_range(words: list[str]) -> object:
+def _from_range(words: list[str]) -> Any:
     *label, last = words
     probability = 0.9
     if "-" not in last:
@@ -72,28 +89,43 @@ def _from_range(words: list[str]) -> object:
     return prior.from_range(":".join(label), recall=_range(last), probability=probability)
 
 
-def _dirichlet(words: list[str]) -> object:
-    return prior.Dirichlet(parse_matrix("--prior dirichlet", ":".join(words))[0])
+def _dirichlet(words: list[str]) -> Any:
+    matrix, names = parse_matrix("--prior dirichlet", ":".join(words))
+    if names is None:
+        return prior.Dirichlet(matrix)
+
+    def rule(_: prior.Concentrations, labels: list[Hashable]) -> Any:
+        found = prior.Dirichlet(arranged(np.asarray(matrix), names, labels))
+        return (written := found.for_classes(len(labels))).alpha, written.gamma
+
+    return Elicited(rule, "perks", "dirichlet")
 
 
-def _regression(words: list[str]) -> object:
+def _regression(words: list[str]) -> Any:
     log = len(words) > 1 and words[-1] == "log"
     return prior.regression(":".join(words[:-1] if log else words), log=log)
 
 
 def _numbers(words: list[str], *names: str) -> dict[str, float]:
+    if len(words) > len(names):
+        raise ValueError
     return {name: float(word) for name, word in zip(names, words, strict=False)}
 
 
-MAKERS: dict[str, Callable[[list[str]], object]] = {
+def _one(words: list[str]) -> str:
+    (word,) = words
+    return word
+
+
+MAKERS: dict[str, Callable[[list[str]], Any]] = {
     "from-counts": _from_counts,
     "from-range": _from_range,
     "dirichlet": _dirichlet,
-    "diagonal": lambda words: prior.diagonal(float(words[0])),
+    "diagonal": lambda words: prior.diagonal(float(_one(words))),
     "logistic-normal": lambda words: prior.logistic_normal(**_numbers(words, "error", "sd")),
     "hierarchical": lambda words: prior.hierarchical(**_numbers(words, "error", "sd", "between")),
-    "truncated": lambda words: prior.truncated(recall=_range(words[0])),
+    "truncated": lambda words: prior.truncated(recall=_range(_one(words))),
     "symmetric": lambda words: prior.symmetric(**_numbers(words, "sd")),
-    "ordered": lambda words: prior.ordered(),
+    "ordered": lambda words: prior.ordered(**_numbers(words)),
     "regression": _regression,
 }

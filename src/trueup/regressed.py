@@ -22,6 +22,13 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
     if settings.method == "bayes":
         raise OptionError("Prior 'regression' needs method 'auto', 'joint' or 'full'.")
     assert settings.nuts is not None
+    assert settings.regression is not None
+    if len(every) < len(settings.regression.centres):
+        raise EstimateError(
+            f"Every bin of {settings.regression.on!r} must hold units of the population; only "
+            f"{len(every)} of {len(settings.regression.centres)} do.",
+            hint="ask for fewer bins: trueup.prior.regression(…, bins=3).",
+        )
     from_population = settings.design in ("random", "by_prediction")
     parts = [split(counts, settings) for counts in every]
     P, beta, info = settings.nuts().draw_regression(

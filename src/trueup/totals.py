@@ -51,6 +51,23 @@ def totals_given_allocation(
     if N == 0:
         return np.zeros_like(v), even
     y_bar, y2_bar = T / N, w_hat.sum() / N
+    if not y2_bar > np.finfo(float).tiny:  # values of nothing, or whose squares are
+        return y_bar * v, even
+    # in units of about the values' own size, so that no product of squares overflows; a power of
+    # two, which rounds nothing
+    unit = 2.0 ** np.round(np.log2(y2_bar) / 2)
+    u, log_weight = _scaled(cells, u_hat / unit, w_hat / unit / unit, rng, signed)
+    return u * unit, log_weight
+
+
+def _scaled(
+    cells: Floats, u_hat: Floats, w_hat: Floats, rng: np.random.Generator, signed: bool
+) -> tuple[Floats, Floats]:
+    """Draw totals of values whose mean square is about 1."""
+    v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
+    N, T = v_hat.sum(), u_hat.sum()
+    even = np.zeros(len(cells))
+    y_bar, y2_bar = T / N, w_hat.sum() / N
     variance = y2_bar - y_bar**2
     if variance <= 1e-12 * y2_bar:  # all values are equal
         return y_bar * v, even
@@ -63,7 +80,7 @@ def totals_given_allocation(
     G = np.swapaxes(_solve(S, np.swapaxes(B, 1, 2)), 1, 2)  # B S⁻¹
     if signed:  # Matheron's rule: draw the model, then correct it to the û that was seen
         mu = y_bar + np.sqrt(tau2) * rng.standard_normal((*v.shape, 1))
-        U = cells * mu + np.sqrt(cells * sigma2[:, :, None]) * rng.standard_normal(M.shape)
+        U = cells * mu + np.sqrt(cells * sigma2[:, :, None]) * rng.standard_normal(cells.shape)
         miss = u_hat - U.sum(axis=1)
         return np.asarray(np.einsum("rgh->rg", U) + (G @ miss[:, :, None])[..., 0]), even
     mean = y_bar * v + G @ (u_hat - y_bar * v_hat)

@@ -141,8 +141,8 @@ def test_the_plane_has_q_across_and_p_up():
     est = tu.correct_counts(
         [[90, 10], [30, 70]], [5000, 5000], design="shifted", method="bayes", seed=1
     )
-    points = [row for row in values(plots.plane_spec(est)) if row.get("what") == "posterior draws"]
-    assert len(points) == 2000
+    points = [row for row in values(plots.plane_spec(est)) if set(row) == {"q", "p"}]
+    assert len(points) == 1000
     (plug_in,) = (
         row for row in values(plots.plane_spec(est)) if row.get("what") == "rates of the test set"
     )

@@ -35,8 +35,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Tilt = Callable[[Any, Any], Any]
 TINY = 1e-300
-# Standard deviations of logits between classes, from hardly any to more than anyone believes.
-TAU_GRID = np.linspace(0.02, 4.0, 60)
+# Standard deviations of logits between classes, in units of their scale: equal steps of the log, in
+# which the integrand is smooth. Below is 0.4% of the half-normal, above nothing.
+TAU_GRID = np.geomspace(0.005, 12.0, 90)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,8 +197,8 @@ def hierarchical(
     inside("error", error, 0, 1)
     inside("sd", sd, 0, 100)
     inside("between", between, 0, 2)
-    tau = TAU_GRID
-    log_prior = -0.5 * (tau / between) ** 2
+    tau = between * TAU_GRID
+    log_prior = -0.5 * TAU_GRID**2 + np.log(tau)  # dτ = τ d log τ
     middle = np.log((1 - error) / error)
 
     def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:

@@ -25,7 +25,7 @@ LONG_PILOT = 500_000
 """... and numbers (proposals × K²) of a second look, for few classes that are hard to hit."""
 WORK = 100_000_000
 """Numbers that rejection may draw for one call: about five seconds."""
-MAX_SWEEPS = 20_000
+MAX_SWEEPS = 6_000
 MAX_PROPOSALS = 20_000_000
 
 

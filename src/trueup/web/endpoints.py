@@ -6,12 +6,13 @@ import asyncio
 import json
 import shutil
 import tempfile
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from trueup import __version__
@@ -29,6 +30,10 @@ TOKEN = "x-trueup-session"
 FILES = {"table": ("table.csv", "text/csv"), "report": ("report.html", "text/html")}
 # A report is somebody's data in our origin: it may never run or load anything.
 SANDBOX = {"Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'"}
+STOPPED = (
+    b'{"error":"This was stopped: a newer request of the same page took its place.",'
+    b'"hint":null,"field":null}\n'
+)
 
 
 class Endpoints:
@@ -53,12 +58,8 @@ class Endpoints:
         folder = Path(tempfile.mkdtemp(dir=self._sessions.root))
         try:
             job = {"kind": f"numbers_{what}", "given": given, "folder": str(folder)}
-            wrong = _error(await self._all(job))
-            if wrong:
-                return JSONResponse(wrong, 422)
-            name, kind = FILES[what]
-            content = await asyncio.to_thread((folder / name).read_bytes)
-            return Response(content, media_type=kind, headers=_attached(name))
+            wrong = _error(await self._all(job, request))
+            return JSONResponse(wrong, 422) if wrong else await _attached(folder, what)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
@@ -73,29 +74,43 @@ class Endpoints:
 
     async def upload(self, role: str, request: Request) -> Response:
         """Take a file in, under a name of our own, and say what columns it has."""
-        session = self._sessions.get(request.headers.get(TOKEN))
-        await session.stop()
-        for old in session.folder.glob(f"{role}.*"):
-            old.unlink()
-        session.files.pop(role, None)
-        session.tables.pop(role, None)
-        part = session.folder / f"{role}.part"
-        chunks = limited(
+        token = request.headers.get(TOKEN)
+        async with self._sessions.hold(token) as session:
+            session.forget(role)
+            handle, path = tempfile.mkstemp(dir=session.folder)
+        part = Path(path)
+        try:
+            with open(handle, "wb") as file:
+                async for chunk in self._chunks(request):
+                    await asyncio.to_thread(file.write, chunk)
+            async with self._sessions.hold(token) as session:
+                session.forget(role)  # another may have come meanwhile
+                return await self._taken(role, part, session, request)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _chunks(self, request: Request) -> AsyncIterator[bytes]:
+        return limited(
             request.stream(),
             request.headers.get("content-length"),
             self._max_upload,
             hint="start with `trueup serve --max-upload 2GB`, or use `trueup correct`.",
         )
-        with part.open("wb") as file:
-            async for chunk in chunks:
-                await asyncio.to_thread(file.write, chunk)
+
+    async def _taken(
+        self, role: str, part: Path, session: Session, request: Request
+    ) -> JSONResponse:
         name = f"{role}{_ending(part)}"
         part.rename(session.folder / name)
         job = {"kind": "look", "file": name, "folder": str(session.folder)}
-        events = await self._all(job)
+        try:
+            events = await self._all(job, request)
+        except BaseException:
+            session.forget(role)
+            raise
         wrong = _error(events)
         if wrong:
-            (session.folder / name).unlink()
+            session.forget(role)
             return JSONResponse(wrong, 422)
         session.files[role], session.tables[role] = name, events[0]["table"]
         both = [session.tables.get(role) for role in ROLES]
@@ -104,28 +119,32 @@ class Endpoints:
 
     async def correct(self, request: Request) -> Answering:
         """Way 2: the check, the answer, the charts; then the report is written."""
-        session = self._sessions.get(request.headers.get(TOKEN))
+        token = request.headers.get(TOKEN)
+        self._sessions.get(token)
         given = await _json(request)
-        if set(session.files) != set(ROLES):
-            raise DataError("Both files are needed: the predictions and the test set.")
-        await session.stop()  # one answer at a time: the folder has one table and one report
-        for name, _ in FILES.values():
-            (session.folder / name).unlink(missing_ok=True)
-        job = {"kind": "files", "given": given, "folder": str(session.folder)} | session.files
-        return Answering(self._workers, job, session)
+        async with self._sessions.hold(token) as session:
+            if set(session.files) != set(ROLES):
+                raise DataError("Both files are needed: the predictions and the test set.")
+            for name, _ in FILES.values():
+                (session.folder / name).unlink(missing_ok=True)
+            job = {"kind": "files", "given": given, "folder": str(session.folder)} | session.files
+            return Answering(self._workers, job, session)
 
     async def download(self, what: str, request: Request) -> Response:
         """Give the table or the report of the last answer."""
-        session = self._sessions.get(request.headers.get(TOKEN))
-        name, kind = FILES[what]
-        path = session.folder / name
-        if not path.is_file():
-            raise DataError("There is no such file yet: ask for an answer first.")
-        return FileResponse(path, media_type=kind, headers=_attached(name))
+        return await _attached(self._sessions.get(request.headers.get(TOKEN)).folder, what)
 
-    async def _all(self, job: dict[str, Any]) -> list[dict[str, Any]]:
-        async with aclosing(self._workers.events(job)) as lines:
-            return [json.loads(line) async for line in lines]
+    async def _all(self, job: dict[str, Any], request: Request) -> list[dict[str, Any]]:
+        """Give all events of a job, unless the other side goes before it is done."""
+
+        async def collect() -> list[dict[str, Any]]:
+            async with aclosing(self._workers.events(job)) as lines:
+                return [json.loads(line) async for line in lines]
+
+        task = asyncio.create_task(collect())
+        if await _gone_before(task, request.receive):
+            raise ClientDisconnect
+        return task.result()
 
 
 class Answering:
@@ -138,38 +157,49 @@ class Answering:
         self, workers: Workers, job: dict[str, Any], session: Session | None = None
     ) -> None:
         self._workers, self._job, self._session = workers, job, session
+        self._begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass events on until the last one, or until the other side is gone."""
         answer = asyncio.create_task(self._answer(scope, receive, send))
-        gone = asyncio.create_task(_disconnected(receive))
         tasks = self._session.tasks if self._session else set()
         tasks.add(answer)
         try:
-            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            gone = await _gone_before(answer, receive)
         finally:
-            answer.cancel()
-            gone.cancel()
-            await asyncio.gather(answer, gone, return_exceptions=True)
             tasks.discard(answer)
-        if not answer.cancelled():
+        if answer.cancelled() and not gone:  # by something newer in the session
+            await self._pass_on(send, STOPPED, 409)
+            await send({"type": "http.response.body", "body": b""})
+        elif not gone:
             answer.result()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self._pass_on(send)
+            async with aclosing(self._workers.events(self._job)) as lines:
+                async for line in lines:
+                    await self._pass_on(send, line, 422 if line.startswith(b'{"error"') else 200)
+            await send({"type": "http.response.body", "body": b""})
         except BusyError as error:  # nothing has been sent yet
             await refused(error)(scope, receive, send)
 
-    async def _pass_on(self, send: Send) -> None:
-        begun = False
-        async with aclosing(self._workers.events(self._job)) as lines:
-            async for line in lines:
-                if not begun:
-                    begun = True
-                    await send(_start(422 if line.startswith(b'{"error"') else 200))
-                await send({"type": "http.response.body", "body": line, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+    async def _pass_on(self, send: Send, line: bytes, status: int) -> None:
+        if not self._begun:
+            self._begun = True
+            await send(_start(status))
+        await send({"type": "http.response.body", "body": line, "more_body": True})
+
+
+async def _gone_before(task: asyncio.Task[Any], receive: Receive) -> bool:
+    """Wait for a task; when the other side goes first, the task is stopped."""
+    gone = asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return not task.done()
+    finally:
+        task.cancel()
+        gone.cancel()
+        await asyncio.wait({task, gone})
 
 
 def _start(status: int) -> Message:
@@ -188,11 +218,22 @@ async def _json(request: Request) -> dict[str, Any]:
     length = request.headers.get("content-length")
     body = b"".join([c async for c in limited(request.stream(), length, Limits.body, hint)])
     try:
-        given = json.loads(body, parse_constant=_no_constant)
+        given = json.loads(body, parse_constant=_no_constant, object_pairs_hook=_once)
+        json.dumps(given, ensure_ascii=False).encode()  # fails for half of a character
     except (ValueError, RecursionError):
-        raise DataError("The request must be JSON with plain numbers; it is not.") from None
+        raise DataError(
+            "The request must be JSON with plain numbers and text, each name once; it is not."
+        ) from None
     if not isinstance(given, dict):
         raise DataError("The request must be a JSON object.")
+    return given
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that comes twice: one of its values would be ignored."""
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise ValueError("a name comes twice")
     return given
 
 
@@ -226,5 +267,11 @@ def _error(events: list[dict[str, Any]]) -> dict[str, Any] | None:
     return next((event for event in events if "error" in event), None)
 
 
-def _attached(name: str) -> dict[str, str]:
-    return SANDBOX | {"Content-Disposition": f'attachment; filename="trueup-{name}"'}
+async def _attached(folder: Path, what: str) -> Response:
+    name, kind = FILES[what]
+    try:
+        content = await asyncio.to_thread((folder / name).read_bytes)
+    except FileNotFoundError:
+        raise DataError("There is no such file yet: ask for an answer first.") from None
+    headers = SANDBOX | {"Content-Disposition": f'attachment; filename="trueup-{name}"'}
+    return Response(content, media_type=kind, headers=headers)

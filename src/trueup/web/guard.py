@@ -42,9 +42,14 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, if it may."""
+        if scope["type"] == "websocket":  # there are none here
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Half a file is of no use to anyone, and a wrong range would not be refused in our words.
+        scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"range"]
 
         async def careful(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -68,14 +73,21 @@ class Guard:
             return "This page answers under the address that `trueup serve` printed only."
         if scope["method"] in ("GET", "HEAD"):
             return None
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if not _is_origin(headers.get("origin"), host):
             return "Only the page itself may ask this; another web page did."
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return "Only the page itself may ask this; another web page did."
         if MARK not in headers:
             return f"The header {MARK} is missing: only the page itself may ask this."
         return None
+
+
+def _is_origin(origin: str | None, host: str) -> bool:
+    """Say whether a request comes from our own page, or from no page at all."""
+    try:
+        return origin is None or urlsplit(origin).netloc == host
+    except ValueError:
+        return False
 
 
 def host_allowed(header: str, listening: str) -> bool:

@@ -37,6 +37,15 @@ INFO = (
     "rhat",
     "warnings",
 )
+YES_NO, WHOLE, NUMBER = "true or false", "a whole number", "a number"
+KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "prior": ("a word: perks, jeffreys or uniform", (str,)),
+    "overlap": (YES_NO, (bool,)),
+    "noise": (YES_NO, (bool,)),
+    "draws": (WHOLE, (int,)),
+    "seed": (WHOLE, (int,)),
+    "interval": (NUMBER, (int, float)),
+}
 Progress = Callable[[float], None]
 
 
@@ -46,6 +55,8 @@ def estimate(given: Mapping[str, Any], progress: Progress | None = None) -> Esti
     for name in ("test", "predicted_counts"):
         if not isinstance(given.get(name), list):
             raise DataError(f"`{name}` must be a list of numbers; it is missing.")
+    for name in NUMBERS[:-1]:
+        check_numbers(name, given.get(name))
     check_labels(given.get("classes"))
     check_work(given.get("draws", 4000), len(given["test"]))
     numbers = {name: given[name] for name in NUMBERS if given.get(name) is not None}
@@ -76,9 +87,11 @@ def whole(est: Estimate) -> dict[str, Any]:
 
 
 def options_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Take the options that were given; None is what it is by default."""
-    if not isinstance(given.get("prior", "perks"), str):
-        raise OptionError("`prior` must be a word: perks, jeffreys or uniform.")
+    """Take the options that were given, of the type they have; None is what it is by default."""
+    for name, (words, kinds) in KINDS.items():
+        x = given.get(name)
+        if x is not None and not (isinstance(x, kinds) and isinstance(x, bool) == (bool in kinds)):
+            raise OptionError(f"`{name}` must be {words}; something else came.")
     return {name: given[name] for name in names if given.get(name) is not None}
 
 
@@ -87,6 +100,19 @@ def known_only(given: Mapping[str, Any], known: tuple[str, ...]) -> None:
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise OptionError(f"The page may ask for {list(known)}; {unknown[:5]} came.")
+
+
+def check_numbers(name: str, given: Any) -> None:
+    """Refuse what JSON tells from a number, but a conversion would not: true, or "7"."""
+    matrix = name in ("test", "test_sums")
+    rows = given if matrix else [given]
+    if given is not None and not (
+        isinstance(rows, list)
+        and all(isinstance(row, list) for row in rows)
+        and {type(x) for row in rows for x in row} <= {int, float}
+    ):
+        what = "a list of rows of numbers" if matrix else "a list of numbers"
+        raise DataError(f"`{name}` must be {what}; something else came.")
 
 
 def check_labels(labels: Any) -> None:

@@ -22,6 +22,8 @@ FIELDS = (
     "prior",
     "interval",
     "draws",
+    "overlap",
+    "noise",
     "seed",
     "predicted",
     "true",

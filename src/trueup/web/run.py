@@ -22,6 +22,7 @@ def serve(*, host: str, port: int, max_upload: int, open_page: bool) -> None:
     """Run the page until Ctrl-C."""
     import uvicorn
 
+    from trueup.web.protocol import CarefulProtocol
     from trueup.web.server import make_app
 
     listening = free_socket(host, port)
@@ -39,6 +40,7 @@ def serve(*, host: str, port: int, max_upload: int, open_page: bool) -> None:
         threading.Timer(0.5, webbrowser.open, [url]).start()
     config = uvicorn.Config(
         make_app(host=host, max_upload=max_upload),
+        http=CarefulProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,

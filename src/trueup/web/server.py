@@ -12,7 +12,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -83,6 +83,7 @@ def make_app(
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # an address is one of ours or does not exist
     app.state.sessions, app.state.workers = sessions, workers
     return app
 
@@ -103,6 +104,8 @@ def _careful(endpoint: Endpoint) -> Endpoint:
             return await endpoint(request)
         except TrueupError as error:
             return refused(error)
+        except ClientDisconnect:
+            return Response(status_code=400)  # that nobody reads
         except Exception:
             return apology()
 

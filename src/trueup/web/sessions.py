@@ -7,6 +7,8 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,19 +28,32 @@ class SessionError(DataError):
 
 @dataclass
 class Session:
-    """One open page: its folder, its files by role, and the work that is going on for it."""
+    """One open page: its folder, its files by role, and the work that is going on for it.
+
+    Whoever changes its files holds the lock.
+    """
 
     folder: Path
     files: dict[str, str] = field(default_factory=dict)
     tables: dict[str, Any] = field(default_factory=dict)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     used: float = field(default_factory=time.monotonic)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def stop(self) -> None:
         """Stop the work that is going on."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        while self.tasks:
+            for task in self.tasks:
+                task.cancel()
+            await asyncio.wait(self.tasks)
+            await asyncio.sleep(0)  # so that who waits for it takes it out
+
+    def forget(self, role: str) -> None:
+        """Remove the file of a role."""
+        for old in self.folder.glob(f"{role}.*"):
+            old.unlink()
+        self.files.pop(role, None)
+        self.tables.pop(role, None)
 
 
 class Sessions:
@@ -74,13 +89,22 @@ class Sessions:
         session.used = time.monotonic()
         return session
 
+    @asynccontextmanager
+    async def hold(self, token: str | None) -> AsyncIterator[Session]:
+        """Give the session, with its work stopped, to one at a time."""
+        async with self.get(token).lock:
+            session = self.get(token)  # it may have ended while we waited
+            await session.stop()
+            yield session
+
     async def end(self, token: str) -> None:
         """Stop the session's work and remove its folder."""
         session = self._open.pop(token, None)
         if session is None:
             return
-        await session.stop()
-        await asyncio.to_thread(shutil.rmtree, session.folder, ignore_errors=True)
+        async with session.lock:
+            await session.stop()
+            await asyncio.to_thread(shutil.rmtree, session.folder, ignore_errors=True)
 
     async def sweep(self) -> None:
         """End the sessions that nobody used for a while; one that computes is used."""

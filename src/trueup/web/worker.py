@@ -126,9 +126,9 @@ def charts(est: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_table(est: Any, say: Say) -> None:
-    from trueup.web.export import csv_text
+    from trueup.output import csv_text, write_whole
 
-    Path("table.csv").write_text(csv_text(est.rows()), encoding="utf-8", newline="")
+    write_whole(Path("table.csv"), csv_text(est.rows()).encode())
     say({"ready": "table"})
 
 

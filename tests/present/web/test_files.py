@@ -17,7 +17,7 @@ import pytest
 from tests.present.web.pages import PECULIAR, client_of, running, until
 
 import trueup
-from trueup.web.export import csv_text
+from trueup.output import csv_text
 from trueup.web.guessing import guess
 from trueup.web.limits import Limits
 from trueup.web.server import make_app

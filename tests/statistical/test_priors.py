@@ -1,0 +1,161 @@
+"""Any prior, by weights, NUTS and chains: a Dirichlet given as a function has an exact answer.
+
+Planted bugs that these catch: P transposed, the change of variables forgotten, |det P| forgotten,
+gamma taken for alpha.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.seeds import fresh
+
+import trueup as tu
+from trueup import rates
+from trueup.prior.tilted import Tilted
+
+# rows true, few units and unlike errors, so that each part of the density matters
+TESTS = {
+    2: [[9, 3], [1, 14]],
+    3: [[9, 3, 0], [1, 11, 2], [1, 0, 12]],
+    5: [[9, 3, 0, 0, 1], [1, 11, 2, 0, 0], [1, 0, 12, 0, 2], [0, 1, 1, 9, 0], [2, 0, 0, 0, 12]],
+}
+V_HAT = {2: [18, 27], 3: [16, 22, 14], 5: [160, 220, 140, 120, 180]}
+
+
+def alpha_of(K):
+    """Concentrations unlike their own transpose, with row sums unlike each other."""
+    g, h = np.indices((K, K))
+    return np.where(g == h, 3.0, 0.7 + 0.4 * ((g + 2 * h) % 3)) + 0.3 * g
+
+
+def exact(method, K, rng, size=300_000):
+    """Draws of P from Dirichlet rows, with weights: what the paper's theorems say, in plain NumPy.
+
+    β has the prior Dir(Σ_h α_gh).
+    """
+    alpha, n, v_hat = alpha_of(K), np.array(TESTS[K]), np.array(V_HAT[K], float)
+    if method in ("joint", "full"):  # cells θ_gh = β_g p_gh, by columns
+        c = np.stack([rng.dirichlet(column, size) for column in (alpha + n).T], axis=2)
+        more = n.sum(axis=0) if method == "full" else 0  # then the test set is no part of v̂ ...
+        theta = c * rng.dirichlet(alpha.sum(axis=0) + more + v_hat, size)[:, None, :]
+        beta = theta.sum(axis=2)
+        log_weight = -np.log(beta) @ n.sum(axis=1) if method == "full" else np.zeros(size)
+        return theta / beta[..., None], np.exp(log_weight - log_weight.max())  # ... nor of β
+    P = np.stack([rng.dirichlet(row, size) for row in alpha + n], axis=1)
+    if method == "bayes":
+        return P, np.ones(size)
+    beta = np.linalg.solve(np.swapaxes(P, 1, 2), (v_hat / v_hat.sum())[:, None])[..., 0]
+    inside = (beta >= 0).all(axis=1)
+    assert (np.linalg.det(P[inside]) < 0).mean() < 1e-3  # another corner, that chains may miss
+    return P, inside.astype(float)
+
+
+def far(P, ess, expected, weight):
+    """Give the largest distance of E[p] and E[p²] in Monte Carlo errors of both sides."""
+    worst = 0.0
+    share = weight / weight.sum()
+    assert (share**2).sum() < 1 / 1000
+    for power in (1, 2):
+        mean = np.einsum("r,rgh->gh", share, expected**power)
+        spread = np.einsum("r,rgh->gh", share, (expected**power - mean) ** 2)
+        error = np.sqrt(spread * (1 / ess + (share**2).sum()))
+        worst = max(worst, float((np.abs((P**power).mean(axis=0) - mean) / error).max()))
+    return worst
+
+
+def dirichlet_function(K, **options):
+    """A Dirichlet as a user would write it; base rates have the prior Dir(Σ_h α_gh)."""
+    alpha = alpha_of(K)
+    reference = tu.Dirichlet(0.6 * alpha + 0.4, alpha.sum(axis=1))
+    return tu.prior.log_density(
+        lambda P, np: ((alpha - 1) * np.log(P)).sum(), reference=reference, **options
+    )
+
+
+def dirichlet_tilt(K):
+    """The same for chains without gradient, all matrices at once."""
+    alpha = alpha_of(K)
+    reference = tu.Dirichlet(0.6 * alpha + 0.4, alpha.sum(axis=1))
+
+    def tilt(P, xp):
+        return 0.4 * ((alpha - 1) * xp.log(xp.maximum(P, 1e-300))).sum((-2, -1))
+
+    return Tilted(lambda base, labels: (base.alpha, tilt), reference, "tilt", smooth=False)
+
+
+def run(method, K, prior, draws, key):
+    seed = int(fresh(key).integers(2**32))
+    return tu.correct_counts(
+        TESTS[K], V_HAT[K], method=method, overlap=False, noise=False, prior=prior, draws=draws,
+        seed=seed,
+    )  # fmt: skip
+
+
+def check(est, method, K, key):
+    ess = est.info["ess"]
+    expected, weight = exact(method, K, fresh(key))
+    assert far(est.P, ess, expected, weight) < 5
+    # and these are not so close that a wrong answer would pass
+    assert far(np.swapaxes(est.P, 1, 2), ess, expected, weight) > 20
+    return expected, weight
+
+
+@pytest.mark.parametrize(
+    ("method", "K"),
+    [(method, K) for K in (2, 3, 5) for method in ("bayes", "constrained", "joint")]
+    + [("full", 2), ("full", 3), pytest.param("full", 5, marks=pytest.mark.slow)],
+)
+def test_weights_give_the_conjugate_answer(method, K):
+    key = 100 + 10 * K + len(method)
+    est = run(method, K, dirichlet_function(K), 8000, key)
+    assert est.info["sampler"] == "importance"
+    assert est.info["pareto_k"] < 0.7
+    est.info["ess"] /= 2  # losses of the chains and of the weights multiply
+    check(est, method, K, key + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "K"),
+    [(method, K) for K in (2, 3, 5) for method in ("bayes", "constrained")]
+    + [("joint", 3), ("full", 3)],
+)
+def test_nuts_gives_the_conjugate_answer(method, K, monkeypatch):
+    monkeypatch.setattr(rates, "ENOUGH", 2.0)  # weights never do
+    key = 200 + 10 * K + len(method)
+    est = run(method, K, dirichlet_function(K), 4000, key)
+    assert est.info["sampler"] == "nuts"
+    assert est.info["rhat"] < 1.02
+    assert est.info["ess"] > 1000
+    assert est.info["divergences"] <= 40
+    check(est, method, K, key + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "K"),
+    [(method, K) for K in (2, 3) for method in ("bayes", "constrained", "joint", "full")],
+)
+def test_chains_without_gradient_give_the_conjugate_answer(method, K, monkeypatch):
+    monkeypatch.setattr(rates, "ENOUGH", 2.0)
+    key = 300 + 10 * K + len(method)
+    est = run(method, K, dirichlet_tilt(K), 4000, key)
+    assert est.info["sampler"] == "pair walk"
+    assert est.info["rhat"] < 1.02
+    check(est, method, K, key + 1)
+
+
+@pytest.mark.slow
+def test_chains_take_a_function_that_jax_cannot_follow(monkeypatch):
+    monkeypatch.setattr(rates, "ENOUGH", 2.0)
+    alpha = alpha_of(2)
+
+    def plain(P):  # NumPy's own functions, and a float: no tracer survives that
+        return float(((alpha - 1) * np.log(P)).sum())
+
+    reference = tu.Dirichlet(1.0, alpha.sum(axis=1))
+    prior = tu.prior.log_density(plain, reference=reference, smooth=False)
+    est = run("constrained", 2, prior, 4000, 401)
+    assert est.info["sampler"] == "pair walk"
+    check(est, "constrained", 2, 402)

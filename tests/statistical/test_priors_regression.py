@@ -1,0 +1,101 @@
+"""Error rates that depend on a number: NUTS against quadrature, and a whole simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from tests.seeds import fresh
+
+import trueup as tu
+from trueup.aggregates import columns
+from trueup.counts import make_counts
+from trueup.nuts import draw_regression
+from trueup.settings import make_settings
+
+pytestmark = pytest.mark.slow
+CENTRES = (-1.2, 0.1, 1.4)
+TESTS = np.array([[[9, 7], [4, 12]], [[12, 4], [2, 11]], [[16, 1], [6, 9]]])  # bin, true, predicted
+V_HAT = np.array([[220, 310], [240, 260], [330, 200]])
+MIDDLE = np.log(0.1 / 0.9)
+
+
+def draws_of(prior, design, key):
+    """P (R, J, K, K) and β (R, J, K) of three bins, and the settings' info."""
+    settings = make_settings(
+        2, prior=replace(prior, centres=CENTRES), design=design, method="auto", noise=False,
+        overlap=False, draws=4000, interval=0.95, seed=int(fresh(key).integers(2**32)),
+    )  # fmt: skip
+    every = [make_counts(n, v_hat) for n, v_hat in zip(TESTS, V_HAT, strict=True)]
+    return draw_regression(every, every, design == "random", settings)
+
+
+def agree(found, expected, ess):
+    error = found.std(axis=0) / np.sqrt(ess)
+    assert (np.abs(found.mean(axis=0) - expected) < 5 * error).all()
+
+
+def test_a_random_test_set_tells_of_columns():
+    """Pr(true | predicted h) per bin, by quadrature of its intercept and slope."""
+    prior = tu.prior.regression("x", sd=1.2, slope_sd=0.7)
+    P, beta, info = draws_of(prior, "random", 700)
+    assert info["rhat"] < 1.02
+    c = np.stack([columns(P[:, j], beta[:, j]) for j in range(3)], axis=1)
+    a, b = np.meshgrid(np.linspace(-6, 6, 601), np.linspace(-6, 6, 601), indexing="ij")
+    for h in (0, 1):
+        wrong, right = TESTS[:, 1 - h, h], TESTS[:, h, h]
+        error = expit(MIDDLE + 1.2 * a[..., None] + 0.7 * b[..., None] * np.array(CENTRES))
+        log_density = (wrong * np.log(error) + right * np.log1p(-error)).sum(axis=-1)
+        weight = np.exp(log_density - 0.5 * (a**2 + b**2))
+        weight /= weight.sum()
+        expected = np.einsum("ab,abj->j", weight, error)
+        agree(c[:, :, 1 - h, h], expected, info["ess"])
+        second = np.einsum("ab,abj->j", weight, error**2)
+        agree(c[:, :, 1 - h, h] ** 2, second, info["ess"])
+    # a share of each predicted class, as many as there are: β = cρ
+    rho = V_HAT / V_HAT.sum(axis=1, keepdims=True)
+    assert beta == pytest.approx(np.einsum("rjgh,jh->rjg", c, rho), rel=1e-6)
+
+
+def test_a_test_set_of_each_class_tells_of_rows():
+    """Without slopes: p_01 and p_10 of all bins by quadrature, with each bin's β integrated."""
+    prior = tu.prior.regression("x", sd=1.2, slope_sd=1e-6)
+    P, beta, info = draws_of(prior, "by_class", 710)
+    assert info["rhat"] < 1.02
+    z = np.linspace(-5, 5, 181)
+    p = expit(MIDDLE + 1.2 * z)
+    p01, p10 = np.meshgrid(p, p, indexing="ij")
+    n = TESTS.sum(axis=0)
+    log_density = (
+        n[0, 1] * np.log(p01) + n[0, 0] * np.log1p(-p01)
+        + n[1, 0] * np.log(p10) + n[1, 1] * np.log1p(-p10)
+        - 0.5 * (z[:, None] ** 2 + z[None, :] ** 2)
+    )  # fmt: skip
+    b = (np.arange(400) + 0.5) / 400  # β_0 is uniform
+    mean_beta = []
+    for v_hat in V_HAT:
+        rho = b * (1 - p01[..., None]) + (1 - b) * p10[..., None]
+        inner = v_hat[0] * np.log(rho) + v_hat[1] * np.log1p(-rho)
+        top = inner.max(axis=-1)
+        mass = np.exp(inner - top[..., None])
+        log_density += top + np.log(mass.sum(axis=-1))
+        mean_beta.append((mass * b).sum(axis=-1) / mass.sum(axis=-1))
+    weight = np.exp(log_density - log_density.max())
+    weight /= weight.sum()
+    for j in range(3):  # the same rates in every bin
+        agree(P[:, j, 0, 1], (weight * p01).sum(), info["ess"])
+        agree(P[:, j, 1, 0], (weight * p10).sum(), info["ess"])
+        ess = min(info["ess"], 1000)  # of β the chains say nothing
+        agree(beta[:, j, 0], (weight * mean_beta[j]).sum(), ess)
+
+
+def world(rng, N=20_000):
+    """Companies of which the large ones are seldom missed, and are webshops more often."""
+    y = np.exp(rng.normal(0, 1.2, N))
+    webshop = rng.random(N) < expit(-1.5 + 0.6 * np.log(y))
+    missed = rng.random(N) < expit(-1.2 - 0.9 * np.log(y))
+    alarm = rng.random(N) < expit(-2.5 + 0.5 * np.log(y))
+    table = pd.DataFrame({"unit": np.arange(N), "y": y})
+    table["predicted"] = np.where(webshop, ~missed, alarm)
+    return table, webshop
