@@ -99,3 +99,27 @@ def world(rng, N=20_000):
     table = pd.DataFrame({"unit": np.arange(N), "y": y})
     table["predicted"] = np.where(webshop, ~missed, alarm)
     return table, webshop
+
+
+def test_one_P_for_all_misses_and_a_regression_does_not():
+    """Errors fall with size, and totals are mostly large units.
+
+    Rates are equal within a bin, which biases totals by about half a standard error here: that is
+    why 5 of them are allowed.
+    """
+    rng = fresh(720)
+    table, webshop = world(rng)
+    audited = rng.choice(len(table), 1600, replace=False)
+    test_set = table.iloc[audited].assign(true=webshop[audited])
+    truth = table["y"][webshop].sum()
+    far, near = (
+        tu.correct(table, test_set, value="y", id="unit", prior=prior)
+        for prior in ("perks", tu.prior.regression("y", log=True, bins=20))
+    )
+    one_P, by_size = far.rows()[1], near.rows()[1]
+    assert near.info["sampler"] == "nuts"
+    assert near.info["rhat"] < 1.02
+    assert near.info["strata"] == 20
+    assert abs(one_P["mean"] - truth) > 4 * one_P["sd"]
+    assert abs(by_size["mean"] - truth) < 5 * by_size["sd"]
+    assert abs(by_size["mean"] - truth) < 0.6 * abs(one_P["mean"] - truth)
