@@ -33,7 +33,7 @@ LAYERS = [
     {"api", "arviz_data", "prior_sensitivity", "situation"},
     {"checks", "comparison", "auditing"},
     {"webshops", "matrix", "output", "search", "console"},
-    {"planning", "reporting"},
+    {"planning", "prior_words", "reporting"},
     {"paper", "demo", "study", "table1"},
     {"figures", "web", "verification"},
     {"commands_study", "commands_serve", "commands_verify"},

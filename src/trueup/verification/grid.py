@@ -105,8 +105,8 @@ def error_rates(K: int, accuracy: float) -> Floats:
     Examples
     --------
     >>> error_rates(3, 0.8).round(3)
-    array([[0.84 , 0.053, 0.107],
-           [0.067, 0.8  , 0.133],
+    array([[0.84 , 0.064, 0.096],
+           [0.05 , 0.8  , 0.15 ],
            [0.08 , 0.16 , 0.76 ]])
     """
     away = 0.2 * (1 - accuracy) * np.linspace(1, -1, K)

@@ -61,7 +61,7 @@ def least_covered(R: int, tests: int) -> int:
     Examples
     --------
     >>> least_covered(200, 1000)
-    161
+    159
     """
     k = np.arange(R + 1)
     return int(np.searchsorted(bdtr(k, R, LEAST), SHARE / 2 / tests))

@@ -6,7 +6,7 @@ import csv
 
 import numpy as np
 import pytest
-from tests.present.web.pages import client_of
+from tests.present.web.running import client_of
 
 from trueup.web.server import make_app
 

@@ -8,7 +8,7 @@ import shutil
 from urllib.parse import urlsplit
 
 import pytest
-from tests.present.web.pages import PECULIAR, running
+from tests.present.web.running import PECULIAR, running
 
 import trueup
 from trueup.web.server import make_app

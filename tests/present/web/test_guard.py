@@ -6,7 +6,7 @@ import re
 import struct
 
 import pytest
-from tests.present.web.pages import PECULIAR
+from tests.present.web.running import PECULIAR
 
 from trueup.web.guard import host_allowed
 from trueup.web.server import STATIC

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.present.web.pages import PECULIAR
+from tests.present.web.running import PECULIAR
 
 import trueup
 from trueup.web.examples import EXAMPLES, WEBSHOPS

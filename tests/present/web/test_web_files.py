@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.present.web.pages import PECULIAR, client_of, running, until
+from tests.present.web.running import PECULIAR, client_of, running, until
 
 import trueup
 from trueup.output import csv_text
