@@ -13,7 +13,7 @@ from trueup.tables import Table, check_value_kind, plain, refuse_missing, requir
 
 __all__ = ["bin_tables"]
 
-LEAST = 10  # test units in a bin
+LEAST = 5  # test units in a bin
 
 
 def bin_tables(

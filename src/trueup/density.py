@@ -53,11 +53,15 @@ class Posterior:
 
 
 def make_posterior(counts: Counts, rest: Counts, settings: Settings) -> Posterior:
-    """Put it together; under `joint` the test set's true classes say something about β too."""
+    """Put it together; under `joint` the test set's true classes say something about β too.
+
+    Then v̂ is what was not audited. It may be negative where the test set is not in the population:
+    with the n_gh of its column the density is proper all the same.
+    """
     prior, n = settings.prior, counts.n
     gamma, v_hat = prior.gamma, rest.v_hat
     if settings.method == "joint":
-        gamma, v_hat = gamma + n.sum(axis=1), np.maximum(counts.v_hat - n.sum(axis=0), 0)
+        gamma, v_hat = gamma + n.sum(axis=1), counts.v_hat - n.sum(axis=0)
     shares = counts.v_hat / counts.N
     return Posterior(settings.method, prior, prior.alpha + n, gamma, v_hat.astype(float), shares)
 
@@ -107,7 +111,7 @@ def starts(it: Posterior, size: int, rng: np.random.Generator) -> Floats:
         b = 0.5 * it.prior.alpha + 0.5 + share * (it.a - it.prior.alpha) + correct * np.eye(K)
         x = draw_dirichlet(b if it.method == "bayes" else b.T, TRIES, rng)
         if it.random_rho:
-            rho = draw_dirichlet(it.v_hat + 1.0, TRIES, rng)
+            rho = draw_dirichlet(np.maximum(it.v_hat, 0.0) + 1.0, TRIES, rng)
             x = np.concatenate([x, rho[:, None]], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             height = np.asarray(log_density(np.log(x), it, np), dtype=float)

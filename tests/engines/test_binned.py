@@ -8,7 +8,7 @@ import pytest
 from tests.engines.makers import FILES, LOCAL, make
 
 import trueup as tu
-from trueup.binning import bin_tables
+from trueup.binning import LEAST, bin_tables
 from trueup.gather import gather_groups
 from trueup.sources import open_table
 
@@ -122,7 +122,7 @@ def refused(words, population=POPULATION, test_set=TEST_SET, column="x", **optio
 
 
 def test_what_cannot_be_binned_is_refused():
-    refused("at least 20 test units", test_set=TEST_SET.slice(0, 19))
+    refused(f"at least {2 * LEAST} test units", test_set=TEST_SET.slice(0, 2 * LEAST - 1))
     same = TEST_SET.drop_columns("x").append_column("x", pa.array(np.ones(90)))
     refused("different values; 90 units with 1 values", test_set=same)
     zero = TEST_SET.drop_columns("x").append_column("x", pa.array(np.arange(90.0)))
@@ -133,7 +133,7 @@ def test_what_cannot_be_binned_is_refused():
 
 
 def test_few_test_units_make_few_bins():
-    found, prior = binned(POPULATION, TEST_SET.slice(0, 35))
+    found, prior = binned(POPULATION, TEST_SET.slice(0, 4 * LEAST - 1))
     assert len(found.strata.labels) == len(prior.centres) == 3
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import httpx
@@ -77,6 +78,9 @@ class Page:
     def stop(self) -> list[str]:
         """End it with Ctrl-C; say what was not as it should be."""
         wrong = [] if self.alive() else ["CRASH the server died"]
+        until = time.monotonic() + 10  # who left a moment ago is cleaned up after
+        while not wrong and self.files_left() and time.monotonic() < until:
+            time.sleep(0.1)
         if not wrong and (left := self.files_left()):
             wrong.append(f"WRONG files left while it runs: {left[:5]}")
         self.client.close()

@@ -123,3 +123,15 @@ def test_a_population_that_was_audited_whole():
         est = tu.correct_counts([[5, 1], [2, 8]], [7, 9], design="by_class", draws=100, seed=1)
     assert [row["estimate"] for row in est.rows()] == [6, 10]
     assert est.info["warnings"] == []
+
+
+def test_a_first_draw_that_has_no_permissible_weight_is_not_a_warning_of_numpy():
+    """All weights may be 0 for data that contradict each other: −∞ less −∞."""
+    try:
+        with np.errstate(all="raise", under="ignore", divide="ignore"):
+            tu.correct_counts(
+                [[22, 27], [15, 9]], [34, 0], method="bayes", design="shifted", prior="jeffreys",
+                draws=100, seed=42385605862781 % 2**32,
+            )  # fmt: skip
+    except tu.EstimateError:
+        pass  # refused in words

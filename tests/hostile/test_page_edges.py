@@ -188,15 +188,29 @@ def test_a_newer_request_stops_the_older_one_in_words(page, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_text_in_parquet_that_is_no_text(page, tmp_path):
+    """Its columns can be read, its rows cannot."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffers = pa.array([b"a\xff", b"b"], pa.binary()).buffers()
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.table({"predicted": pa.Array.from_buffers(pa.string(), 2, buffers)}), path)
+    headers = opened(page)
+    answer = page.put("/api/files/predictions", content=path.read_bytes(), headers=headers)
+    page.delete("/api/session", headers=headers)
+    assert "predictions.parquet must be a readable table" in words(answer)["error"]
+
+
 def test_http_that_breaks_in_the_middle_is_refused_once():
     """Uvicorn refused it, the page answered too, and the log had the traceback of that."""
     running = Page()
     try:
-        for address in ("/api/about", "/nothing", "/api/numbers"):
+        for request in ("POST /api/about", "POST /nothing", "POST /api/numbers", "HEAD /"):
             for chunk in (b"zz\r\nhello\r\n", b"-1\r\n\r\n"):
                 with socket.create_connection(("127.0.0.1", running.port), timeout=30) as line:
                     line.sendall(
-                        f"POST {address} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Trueup: 1\r\n"
+                        f"{request} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Trueup: 1\r\n"
                         "Transfer-Encoding: chunked\r\n\r\n".encode()
                         + chunk
                     )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Only .* are effective")
 OPTIONS = {"method": "joint", "noise": False, "overlap": False}
 
 
-def by_quadrature(alpha, gamma, n, v_hat, size=160):
+def by_quadrature(alpha, gamma, n, v_hat, size=110):
     """Means of p_01, p_10, β_0 and of the count of class 0, on a grid of (p, q, b).
 
     Π_gh p_gh^(α + n − 1) · Π_g β_g^(γ + n_g· − 1) · Π_h ρ_h^(v̂_h − n_·h), with ρ = Pᵀβ.
@@ -43,7 +43,7 @@ def test_two_classes_are_those_of_quadrature(alpha, gamma, enough, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", enough)  # 0: always weights; 2: always the chain
     seed = int(fresh(600).integers(2**32))
     est = tu.correct_counts(
-        TEST, V_HAT, prior=tu.Dirichlet(alpha, gamma), draws=20_000, seed=seed, **OPTIONS
+        TEST, V_HAT, prior=tu.Dirichlet(alpha, gamma), draws=8000, seed=seed, **OPTIONS
     )
     assert (est.info.get("sampler") == "chain") == (enough == 2.0)
     expected = by_quadrature(np.array(alpha), gamma, TEST, V_HAT)
@@ -64,7 +64,7 @@ def test_three_classes_by_weights_and_by_chain(monkeypatch):
         monkeypatch.setattr(rates, "ENOUGH", enough)
         seed = int(fresh(610).integers(2**32))
         prior = tu.prior.diagonal(3)
-        both.append(tu.correct_counts(test, v_hat, prior=prior, draws=20_000, seed=seed, **OPTIONS))
+        both.append(tu.correct_counts(test, v_hat, prior=prior, draws=8000, seed=seed, **OPTIONS))
     weighted, chain = both
     assert weighted.info.get("sampler") is None
     assert chain.info["sampler"] == "chain"

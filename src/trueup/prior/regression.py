@@ -53,7 +53,7 @@ def regression(
     on: str,
     *,
     log: bool = False,
-    bins: int = 8,
+    bins: int = 40,
     error: float = 0.1,
     sd: float = 1.5,
     slope_sd: float = 0.5,
@@ -67,8 +67,9 @@ def regression(
     log : bool
         Whether the log odds are linear in its logarithm: right for turnover or area.
     bins : int
-        Units are put into at most this many bins of equal numbers of test units, with at least ten
-        each; rates are equal within a bin.
+        Units are put into at most this many bins of equal numbers of test units, with at least five
+        each; rates are equal within a bin. Few bins leave a bias where one bin spans very unlike
+        units, as that of the largest does.
     error, sd : float
         The error rate in the middle of the belief, and the standard deviation of its log odds.
     slope_sd : float
@@ -85,6 +86,6 @@ def regression(
     inside("error", error, 0, 1)
     inside("sd", sd, 0, 100)
     inside("slope_sd", slope_sd, 0, 100)
-    if not (isinstance(bins, int) and 2 <= bins <= 50):
-        raise OptionError(f"`bins` must be a whole number from 2 to 50; {bins!r} came.")
+    if not (isinstance(bins, int) and 2 <= bins <= 200):
+        raise OptionError(f"`bins` must be a whole number from 2 to 200; {bins!r} came.")
     return Regression(on, bool(log), bins, float(error), float(sd), float(slope_sd))

@@ -9,7 +9,8 @@ from typing import Any
 
 from trueup.api import correct
 from trueup.checks import check
-from trueup.errors import OptionError, TrueupWarning
+from trueup.duck import first_line
+from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate import Estimate
 from trueup.sources import open_table
 from trueup.web.numbers import check_work, known_only, options_of, whole
@@ -44,9 +45,15 @@ def _first(path: str) -> list[list[str | None]]:
     import duckdb
 
     reader = "read_parquet(?)" if path.endswith(".parquet") else "read_csv(?, header=true)"
-    with duckdb.connect() as connection:
-        rows = connection.execute(f"SELECT * FROM {reader} LIMIT {FEW}", [path]).fetchall()
-    return [[None if cell is None else str(cell)[:80] for cell in row] for row in rows]
+    sql = f"SELECT left(CAST(COLUMNS(*) AS VARCHAR), 80) FROM {reader} LIMIT {FEW}"
+    try:
+        with duckdb.connect() as connection:
+            return [list(row) for row in connection.execute(sql, [path]).fetchall()]
+    except (duckdb.Error, UnicodeDecodeError) as error:
+        raise FileError(
+            f"{path} must be a readable table; DuckDB says: {first_line(error)}",
+            hint="is the file whole? A copy or download that was cut off looks like this.",
+        ) from None
 
 
 def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def test_logistic_normal_is_normal_log_odds(K, error, sd, rng):
 def test_hierarchical_is_the_integral_over_mean_and_spread(K, rng):
     """∫∫ Π N(logit p_gg; μ, τ) N(μ) HalfN(τ) dμ dτ, by quadrature over τ."""
     error, sd, between = 0.2, 0.8, 0.6
-    P = matrices(K, 25, rng)
+    P = matrices(K, 12, rng)
     hits = np.diagonal(P, axis1=1, axis2=2)
     P = P[np.log(hits / (1 - hits)).std(axis=1) > 0.1]  # equal recalls have a pole for K = 2
     middle = np.log((1 - error) / error)
