@@ -1,0 +1,1 @@
+"""The page: its endpoints, and a real browser."""
