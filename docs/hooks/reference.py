@@ -44,6 +44,8 @@ def api_page() -> str:
         ("Errors and warnings", errors),
     ):
         parts.append(f"## {heading}\n")
+        if heading == "Priors":
+            parts.append("::: trueup.prior\n    options:\n      members: false\n")
         parts += [f"::: trueup.{name}\n" for name in names]
     return "\n".join(parts)
 

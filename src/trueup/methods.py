@@ -106,13 +106,13 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     draw = rates_of(counts, rest, settings)
     paper = not settings.noise and settings.method in ("bayes", "constrained")
 
-    def weighted(size: int) -> tuple[Floats, Weighted, dict[str, Any]]:
+    def weighted(size: int) -> tuple[Rates, Weighted]:
         rates = draw(size)
         if paper:
             found = Weighted(paper_aggregates(rates.P, counts.naive), np.zeros(size))
         else:
             found = _rest(rates, rest, settings)
-        return rates.P, Weighted(found.u, found.log_weight + rates.log_weight), rates.info
+        return rates, Weighted(found.u, found.log_weight + rates.log_weight)
 
     return _condition(weighted, 0.0 if paper else known, settings)
 
@@ -139,22 +139,25 @@ def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
 
 
 def _condition(
-    weighted: Callable[[int], tuple[Floats, Weighted, dict[str, Any]]],
+    weighted: Callable[[int], tuple[Rates, Weighted]],
     known: Floats | float,
     settings: Settings,
 ) -> Answer:
     """Draw until enough draws are effective, and resample the permissible ones by weight."""
     size, rng = settings.draws, settings.rng
-    P, (u, log_weight), info = weighted(size)
+    (P, _, of_rates, info), (u, log_weight) = weighted(size)
     if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
         # draws of NUTS still stand chain by chain
         by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
         return Answer(u + known, P, info=info | by_chain)
-    while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < MOST_POOLS * size:
+    # chains that did not converge will not do so if they are run again
+    most = size if info.get("warnings") else MOST_POOLS * size
+    while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < most:
         short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
-        more_P, more, _ = weighted(int(np.clip(short, size / 4, MOST_POOLS * size - len(u))))
-        P, u = np.concatenate([P, more_P]), np.concatenate([u, more.u])
-        log_weight = np.concatenate([log_weight, more.log_weight])
+        more, found = weighted(int(np.clip(short, size / 4, most - len(u))))
+        P, u = np.concatenate([P, more.P]), np.concatenate([u, found.u])
+        of_rates = np.concatenate([of_rates, more.log_weight])
+        log_weight = np.concatenate([log_weight, found.log_weight])
     if ess == 0:
         raise EstimateError(
             f"Of {len(u):,} draws, none has totals that are all at least 0.",
@@ -167,9 +170,9 @@ def _condition(
             f"Only {ess:.0f} of {size:,} draws are effective: permissible totals are rare under "
             "this model. The interval is rough; is the design right?"
         )
-    permissible = float(np.exp(np.logaddexp.reduce(log_weight) - np.log(len(log_weight))))
+    permissible = np.exp(np.logaddexp.reduce(log_weight) - np.logaddexp.reduce(of_rates))
     ess = min(ess, size, info.get("ess") or np.inf)
-    info = info | {"permissible": permissible, "ess": float(ess), "warnings": warnings}
+    info = info | {"permissible": float(permissible), "ess": float(ess), "warnings": warnings}
     return Answer(u[kept] + known, P[kept], info=info)
 
 

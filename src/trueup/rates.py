@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregates import columns, paper_aggregates
+from trueup.aggregates import columns, exact_beta, paper_aggregates, weigh_beta
 from trueup.contingency import solve_Q
 from trueup.counts import Counts
 from trueup.density import make_posterior
@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 # Weights will do while this share of the draws is effective and the Pareto shape is below 0.7.
 ENOUGH = 0.1
 MOST_K = 0.7
+# Rates from elsewhere contradict v̂ when fewer draws than this share give permissible base rates.
+RARE = 0.01
 
 
 class Rates(NamedTuple):
@@ -52,7 +54,7 @@ Draw = Callable[[int], Rates]
 def rates_of(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     """Give the function that draws the rates; `rest` are the units that were not audited."""
     if settings.P is not None:
-        return _known(settings.P, counts, settings)
+        return _known(settings.P, counts, rest, settings)
     if settings.regression is not None:
         raise OptionError(
             "Prior 'regression' needs the tables themselves, and its column in them.",
@@ -151,7 +153,7 @@ def _chain(a: Floats, gamma: Floats, v_hat: NDArray[np.int64], settings: Setting
     return draw
 
 
-def _known(P: Floats, counts: Counts, settings: Settings) -> Draw:
+def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
     """Rates from elsewhere: one matrix, or draws of it. The test set says nothing about them."""
     impossible = (counts.n > 0) & (P == 0).all(axis=0)
     if impossible.any():
@@ -167,14 +169,33 @@ def _known(P: Floats, counts: Counts, settings: Settings) -> Draw:
             hint="join those classes into one.",
         )
 
+    info: dict[str, Any] = {"prior": "known rates", "warnings": []}
+
+    def choose(size: int) -> Floats:
+        return P if len(P) == size else P[settings.rng.integers(len(P), size=size)]
+
     def draw(size: int) -> Rates:
-        chosen = P if len(P) == size else P[settings.rng.integers(len(P), size=size)]
+        chosen = choose(size)
+        if settings.noise and rest.N:
+            beta, log_weight = how(chosen, rest.v_hat, settings.rng)
+            return Rates(chosen, columns(chosen, beta), log_weight, info)
         log_weight = _even(size)
         if settings.method == "constrained" and not settings.noise:
             inside = (solve_Q(chosen, counts.v_hat.astype(float)) >= 0).all(axis=1)
             log_weight = np.where(inside, 0.0, -np.inf)
-        return Rates(chosen, None, log_weight, {"prior": "known rates"})
+        return Rates(chosen, None, log_weight, info)
 
+    how = exact_beta
+    if settings.noise and rest.N:
+        _, log_weight = exact_beta(choose(settings.draws), rest.v_hat, settings.rng)
+        fits = np.isfinite(log_weight).mean()
+        if fits < RARE:
+            how = weigh_beta
+            info["warnings"] = [
+                f"The predicted counts hardly fit the rates `P`: of the shares that could give them, "
+                f"fewer than {RARE:.0%} leave every class at 0 or more. The answer is rough; do the "
+                "rates hold for this population?"
+            ]
     return draw
 
 

@@ -9,6 +9,7 @@ endpoints) as one more function in KINDS.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import select
@@ -168,14 +169,14 @@ class Worker:
         if line:
             return json.loads(line)[2]
         died = self.process.poll() is not None or ready
-        self.process.kill()
-        self.process.wait()
+        self.stop()
         self.start()
         return "CRASH the process died" if died else f"HANG over {timeout:g} s"
 
     def stop(self) -> None:
         self.process.kill()
-        self.process.wait()
+        with contextlib.suppress(BrokenPipeError), self.process:
+            pass  # closes the pipes and waits
 
 
 def fuzz(cases: int, seed: int, workers: int = 2, kinds: list[str] | None = None) -> list[tuple]:
