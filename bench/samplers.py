@@ -113,7 +113,7 @@ def nuts(a, v_hat, warm_up=500, draws=1000, chains=2, seed=0):
         num_warmup=warm_up,
         num_samples=draws,
         num_chains=chains,
-        chain_method="parallel",
+        chain_method="parallel" if jax.local_device_count() >= chains else "sequential",
         progress_bar=False,
     )
 

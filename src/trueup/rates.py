@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 # Weights will do while this share of the draws is effective and the Pareto shape is below 0.7.
 ENOUGH = 0.1
 MOST_K = 0.7
+# Draws that are tried before weights are trusted, where they cost next to nothing.
+TRIAL = 4000
 # Rates from elsewhere contradict v̂ when fewer draws than this share give permissible base rates.
 RARE = 0.01
 
@@ -131,7 +133,7 @@ def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     unseen = counts.v_hat - counts.n.sum(axis=0)
     if not exponent.any() or unseen.min() < 0:
         return direct
-    if effective_size(direct(settings.draws).log_weight) >= ENOUGH * settings.draws:
+    if _enough(direct(max(settings.draws, TRIAL)).log_weight):
         return direct
     base = prior.gamma + counts.n.sum(axis=1)
     return _chain(prior.alpha + counts.n, base, unseen, settings)
@@ -208,7 +210,7 @@ def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Dra
 
     first = weighted(settings.draws)
     k = pareto_k(first.log_weight)
-    if effective_size(first.log_weight) >= ENOUGH * settings.draws and k < MOST_K:
+    if _enough(first.log_weight):
         found = {"sampler": "importance", "pareto_k": k if np.isfinite(k) else None}
         waiting = [first]
 
@@ -228,6 +230,12 @@ def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Dra
         return Rates(P[at], None if c is None else c[at], _even(size), info)
 
     return draw_again
+
+
+def _enough(log_weight: Floats) -> bool:
+    """Whether weights will do: enough draws are effective, and no tail makes that a fluke."""
+    share = effective_size(log_weight) / len(log_weight)
+    return bool(share >= ENOUGH and pareto_k(log_weight) < MOST_K)
 
 
 def log_tilt(P: Floats, settings: Settings) -> Floats:

@@ -89,7 +89,8 @@ def command(seed: int, rng: random.Random) -> str:
     from trueup.cli import main
 
     text = cases.matrix_text(rng)
-    counts = ",".join(str(rng.randint(0, 90)) for _ in range(rng.choice([1, 2, 2, 2, 3])))
+    K = text.count(";") + 1 if rng.random() < 0.8 else rng.choice([1, 2, 3])
+    counts = ",".join(str(rng.randint(0, 900)) for _ in range(K))
     with tempfile.TemporaryDirectory() as name:
         if rng.random() < 0.4:
             path = Path(name) / "matrix.csv"

@@ -13,6 +13,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:Only .* are effective")
 OPTIONS = {"method": "joint", "noise": False, "overlap": False}
 
 
+def always(monkeypatch, enough):
+    """0: always weights; 2: always the chain."""
+    monkeypatch.setattr(rates, "ENOUGH", enough)
+    monkeypatch.setattr(rates, "MOST_K", np.inf)
+
+
 def by_quadrature(alpha, gamma, n, v_hat, size=110):
     """Means of p_01, p_10, β_0 and of the count of class 0, on a grid of (p, q, b).
 
@@ -40,7 +46,7 @@ def by_quadrature(alpha, gamma, n, v_hat, size=110):
 )
 @pytest.mark.parametrize("enough", [0.0, 2.0])
 def test_two_classes_are_those_of_quadrature(alpha, gamma, enough, monkeypatch):
-    monkeypatch.setattr(rates, "ENOUGH", enough)  # 0: always weights; 2: always the chain
+    always(monkeypatch, enough)
     seed = int(fresh(600).integers(2**32))
     est = tu.correct_counts(
         TEST, V_HAT, prior=tu.Dirichlet(alpha, gamma), draws=8000, seed=seed, **OPTIONS
@@ -61,7 +67,7 @@ def test_three_classes_by_weights_and_by_chain(monkeypatch):
     test, v_hat = [[9, 3, 1], [1, 11, 2], [2, 0, 12]], [160, 220, 140]
     both = []
     for enough in (0.0, 2.0):
-        monkeypatch.setattr(rates, "ENOUGH", enough)
+        always(monkeypatch, enough)
         seed = int(fresh(610).integers(2**32))
         prior = tu.prior.diagonal(3)
         both.append(tu.correct_counts(test, v_hat, prior=prior, draws=8000, seed=seed, **OPTIONS))
