@@ -126,6 +126,11 @@ estimate_options = together(
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
     click.option("--quiet", is_flag=True, help="Show no progress."),
+    click.option(
+        "--keep-on-interrupt",
+        is_flag=True,
+        help="Ctrl-C while chains run gives the answer from the draws so far.",
+    ),
 )
 
 
@@ -148,6 +153,7 @@ def correct(
     report: str | None,
     as_json: bool,
     quiet: bool,
+    keep_on_interrupt: bool,
     **options: Any,
 ) -> None:
     """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
@@ -160,7 +166,7 @@ def correct(
     labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
     if options["P"]:
         options["P"] = place_rates(options["P"], labels)
-    with progress_bar(quiet) as bar, quiet_warnings():
+    with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
     show(est, as_json, write)
 
@@ -203,6 +209,7 @@ def numbers(
     report: str | None,
     as_json: bool,
     quiet: bool,
+    keep_on_interrupt: bool,
     **options: Any,
 ) -> None:
     """Correct counts or totals that you already have as numbers."""
@@ -217,7 +224,7 @@ def numbers(
     if options["P"]:
         labels = labels or options["P"][1]
         options["P"] = place_rates(options["P"], labels)
-    with progress_bar(quiet) as bar, quiet_warnings():
+    with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
         est = trueup.correct_counts(
             n,
             parse_list("--predicted-counts", predicted_counts),

@@ -1,6 +1,7 @@
 """Faults: killed while writing, no room, a file that changes while it is read, and Ctrl-C."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -173,6 +174,19 @@ def test_ctrl_c_in_a_chain_is_one_line_and_130(tmp_path):
     assert out == ""
     assert err.strip() == "Stopped by Ctrl-C before there was an answer."
     assert target.read_text() == "old"
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_chain_answers_with_the_draws_so_far_on_request():
+    code, out, err = interrupted(chain_in_a_process(*LONG, "--keep-on-interrupt"))
+    assert code == 0
+    answer = json.loads(out)
+    assert len(answer["rows"]) == 15
+    assert sum(row["mean"] for row in answer["rows"]) == pytest.approx(
+        sum(row["naive"] for row in answer["rows"])
+    )
+    assert "stopped by Ctrl-C after" in err
+    assert any("stopped by Ctrl-C after" in word for word in answer["info"]["warnings"])
 
 
 @pytest.mark.parametrize("keep", [True, False])
