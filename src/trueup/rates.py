@@ -194,9 +194,9 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
         if fits < RARE:
             how = weigh_beta
             info["warnings"] = [
-                f"The predicted counts hardly fit the rates `P`: of the shares that could give them, "
-                f"fewer than {RARE:.0%} leave every class at 0 or more. The answer is rough; do the "
-                "rates hold for this population?"
+                "The predicted counts hardly fit the rates `P`: of the shares that could give "
+                f"them, fewer than {RARE:.0%} leave every class at 0 or more. The answer is "
+                "rough; do the rates hold for this population?"
             ]
     return draw
 

@@ -97,8 +97,8 @@ def dirichlet_tilt(K):
 def run(method, K, prior, draws, key):
     seed = int(fresh(key).integers(2**32))
     return tu.correct_counts(
-        TESTS[K], v_hat_of(method, K), method=method, overlap=False, noise=False, prior=prior, draws=draws,
-        seed=seed,
+        TESTS[K], v_hat_of(method, K), method=method, overlap=False, noise=False, prior=prior,
+        draws=draws, seed=seed,
     )  # fmt: skip
 
 
