@@ -117,7 +117,8 @@ def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     posterior: that of `full` when the test set's classes add to what is known of β.
     """
     prior, rng = settings.prior, settings.rng
-    exponent = prior.gamma - prior.alpha.sum(axis=1)  # 0 for Jeffreys and Perks
+    own = prior.alpha.sum(axis=1)
+    exponent = np.where(np.isclose(prior.gamma, own), 0.0, prior.gamma - own)  # Jeffreys, Perks: 0
     a = (prior.alpha + counts.n).T
     ahead = prior.alpha.sum(axis=0) + counts.v_hat
 
