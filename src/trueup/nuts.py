@@ -124,7 +124,7 @@ def diagnose(x: Floats, divergences: int) -> dict[str, Any]:
     warnings = []
     if worst > MOST_RHAT or least < LEAST_ESS:
         warnings.append(
-            f"NUTS has not converged: R-hat {worst:.3f} (at most {MOST_RHAT} is good), {least:.0f} "
+            f"NUTS has not converged: R-hat {worst:.4f} (at most {MOST_RHAT} is good), {least:.0f} "
             f"effective draws (at least {LEAST_ESS}). Ask for more draws, or a gentler prior."
         )
     elif divergences > 0.01 * size:

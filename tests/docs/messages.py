@@ -146,6 +146,13 @@ def _warnings() -> Iterator[str]:
         max_sweeps=20,
     )
     yield from draws.info["warnings"]
+    far = {"P": [[0.6, 0.4], [0.3, 0.7]], "design": "by_class", "seed": 1}
+    yield from warned(tu.correct_counts, [[14, 6], [3, 77]], [100, 900], **far)
+    from trueup.nuts import diagnose
+
+    yield from diagnose(np.random.default_rng(1).normal(size=(4, 20, 3)).cumsum(axis=1), 0)[
+        "warnings"
+    ]
 
 
 def _studies() -> Iterator[str]:
