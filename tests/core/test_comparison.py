@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import trueup as tu
-from trueup.comparison import _differs, _recommend, run_method
+from trueup.comparison import run_method
+from trueup.judging import differs, recommend
 from trueup.simulation import simulate
 
 CASE = {"P": [[0.9, 0.1], [0.05, 0.95]], "base_rates": [0.1, 0.9], "N": 20_000, "n": 200}
@@ -69,9 +70,9 @@ def test_differences_within_error_are_not_called_differences(rng):
     # squared errors of b are 0.01 more and less in turn: apart on every replication, not on average
     b = np.sqrt(x**2 + 0.01 * np.resize([1, -1], 4000))
     errors = {"a": x, "b": b, "worse": 2 * x}
-    assert not _differs(errors, "a", "a")
-    assert not _differs(errors, "a", "b")
-    assert _differs(errors, "a", "worse")
+    assert not differs(errors, "a", "a")
+    assert not differs(errors, "a", "b")
+    assert differs(errors, "a", "worse")
     rows = [
         {
             "method": m, "mse": float((e**2).mean()), "mse_error": 0.02, "failed": 0.0,
@@ -79,7 +80,7 @@ def test_differences_within_error_are_not_called_differences(rng):
         }
         for m, e in errors.items()
     ]  # fmt: skip
-    name, words = _recommend(rows, errors, "b", 0.95)
+    name, words = recommend(rows, errors, "b", 0.95)
     assert name == "b"
     assert "'a' is no different" in words
     assert "'worse'" not in words
@@ -94,7 +95,7 @@ def test_low_coverage_is_not_recommended():
         }
         for (m, e), cover in zip(errors.items(), (0.5, 0.95), strict=True)
     ]  # fmt: skip
-    assert _recommend(rows, errors, "sharp", 0.95)[0] == "honest"
+    assert recommend(rows, errors, "sharp", 0.95)[0] == "honest"
 
 
 def tables(rng, n=300):
