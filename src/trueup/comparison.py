@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trueup.assumptions import make_situation, position
 from trueup.charts import comparison_chart
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import summarise
@@ -16,7 +17,6 @@ from trueup.judging import FIGURES, Outcome, judge, recommend
 from trueup.methods import METHODS
 from trueup.settings import make_settings
 from trueup.simulation import Simulation
-from trueup.situation import make_situation, position
 from trueup.words import aligned, short
 
 __all__ = ["Comparison", "compare", "run_method"]

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 import trueup as tu
+from trueup.assumptions import assume, doubted, pilot
 from trueup.auditing import choose
 from trueup.comparison import run_method
 from trueup.counts import make_counts
 from trueup.search import allocate_units
 from trueup.simulation import lognormal, simulate
-from trueup.situation import assume, doubted, pilot
 
 P2 = [[0.9, 0.1], [0.1, 0.9]]
 P4 = np.full((4, 4), 0.05) + 0.8 * np.eye(4)
