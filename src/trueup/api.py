@@ -246,7 +246,7 @@ def _columns(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _local_frame(columns: dict[str, list[Any]]) -> Any:
-    from trueup.frames import local_frame
+    from trueup.local_frames import local_frame
 
     return local_frame(columns)
 

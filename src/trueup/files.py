@@ -214,7 +214,7 @@ class FileTable(DuckTable):
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""
-        from trueup.frames import local_frame
+        from trueup.local_frames import local_frame
 
         return local_frame(columns)
 

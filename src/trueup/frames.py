@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
-from trueup.errors import DataError, TrueupError
+from trueup.errors import DataError
+from trueup.local_frames import local_frame, make_frame
 from trueup.tables import Kind, Missing, Progress, Tally, check_value_kind, make_tally
 
-__all__ = ["FrameTable", "local_frame"]
+__all__ = ["FrameTable"]
 
 # For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
 LAZY_SIGMA = 1.5 * 2.0**42
@@ -232,50 +232,14 @@ class FrameTable:
         implementation = self._frame.implementation
         for library in ("pandas", "polars", "pyarrow"):
             if getattr(implementation, f"is_{library}")():
-                return _make_frame(columns, library)
+                return make_frame(columns, library)
         if implementation.is_dask():
-            return _make_frame(columns, "pandas")
+            return make_frame(columns, "pandas")
         if implementation.is_ibis():
             import ibis  # type: ignore[import-untyped]
 
-            return ibis.memtable(_make_frame(columns, "pyarrow"))
+            return ibis.memtable(make_frame(columns, "pyarrow"))
         return local_frame(columns)
-
-
-def local_frame(columns: dict[str, list[Any]]) -> Any:
-    """Make a dataframe with whichever library is installed: pandas, Polars or PyArrow."""
-    for library in ("pandas", "polars", "pyarrow"):
-        if find_spec(library):
-            return _make_frame(columns, library)
-    raise TrueupError(
-        "A table needs a dataframe library, and neither pandas, Polars nor PyArrow is installed.",
-        hint="install one of them, or use est.rows(), a list of dicts.",
-    )
-
-
-def _make_frame(columns: dict[str, list[Any]], library: Any) -> Any:
-    """Make a dataframe whose columns keep their type when some or all of their cells are None."""
-    import narwhals.stable.v2 as nw
-
-    if library == "pandas":
-        import pandas as pd  # type: ignore[import-untyped]
-
-        return pd.DataFrame(
-            {name: pd.Series(cells, dtype=_pandas_dtype(cells)) for name, cells in columns.items()}
-        )
-    empty = [name for name, cells in columns.items() if set(cells) <= {None}]
-    frame = nw.from_dict(columns, backend=library)
-    return frame.with_columns(nw.col(name).cast(nw.Float64) for name in empty).to_native()
-
-
-def _pandas_dtype(cells: list[Any]) -> str | None:
-    """Keep pandas from making decimals of whole numbers, or objects of true and false."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds <= {float}:
-        return "float64"
-    if None in cells:
-        return "Int64" if kinds == {int} else "boolean" if kinds == {bool} else None
-    return None
 
 
 def _squared(frame: Any, sigma: float | None) -> Any:

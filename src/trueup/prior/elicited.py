@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from trueup.errors import OptionError
 from trueup.prior.belief import Belief, call
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
+from trueup.prior.ranges import match_beta
 
 __all__ = [
     "Elicited",
@@ -18,7 +19,6 @@ __all__ = [
     "diagonal",
     "from_counts",
     "from_range",
-    "match_beta",
     "per_class",
     "resolve",
 ]
@@ -109,38 +109,6 @@ def from_range(
 
     made = call("from_range", ranges, probability=probability, rest=rest)
     return Elicited(rule, rest, "from_range", made, tuple(ranges))
-
-
-def match_beta(given: object, probability: float, what: str = "range") -> tuple[float, float]:
-    """Give (a, b) of the Beta distribution with this central interval.
-
-    For a given size a + b the mass below the interval falls as the mean rises; and at the mean
-    that puts the right mass below, the mass above falls as the size grows: two nested bisections.
-    """
-    from scipy.special import betainc  # slow to load, and few need it
-
-    low, high = _check_range(given, probability, what)
-    tail = (1 - probability) / 2
-
-    def mean_at(size: float) -> float:
-        below, above = 0.0, 1.0
-        for _ in range(60):
-            mean = (below + above) / 2
-            if betainc(mean * size, (1 - mean) * size, low) > tail:
-                below = mean
-            else:
-                above = mean
-        return (below + above) / 2
-
-    least, most = np.log(1e-3), np.log(1e9)
-    for _ in range(60):
-        size = float(np.exp((least + most) / 2))
-        mean = mean_at(size)
-        if 1 - betainc(mean * size, (1 - mean) * size, high) > tail:
-            least = np.log(size)
-        else:
-            most = np.log(size)
-    return mean * size, (1 - mean) * size
 
 
 def from_counts(
@@ -283,21 +251,6 @@ def _place(label: Hashable, labels: Labels) -> int:
     raise OptionError(
         f"The prior names class {label!r}, which must be one of the classes: {labels[:20]}."
     )
-
-
-def _check_range(given: object, probability: float, what: str) -> tuple[float, float]:
-    try:
-        low, high = (float(x) for x in given)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        low, high = np.nan, np.nan
-    if not 0 < low < high < 1:
-        raise OptionError(
-            f"The {what} must be two numbers with 0 < low < high < 1; {given!r} came.",
-            hint="write recall=(0.80, 0.95). For rates known exactly see the option P.",
-        )
-    if not (isinstance(probability, int | float) and 0 < probability < 1):
-        raise OptionError(f"`probability` must be between 0 and 1; {probability!r} came.")
-    return low, high
 
 
 def _check_counts(previous: ArrayLike) -> Floats:
