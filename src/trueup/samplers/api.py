@@ -25,7 +25,9 @@ LONG_PILOT = 500_000
 """... and numbers (proposals × K²) of a second look, for few classes that are hard to hit."""
 WORK = 100_000_000
 """Numbers that rejection may draw for one call: about five seconds."""
-MAX_SWEEPS = 6_000
+MAX_SWEEPS = 36_000
+"""Sweeps × K, where chains stop in any case: a minute or two, which only data that contradict each
+other take."""
 MAX_PROPOSALS = 20_000_000
 
 
@@ -38,7 +40,7 @@ def draw_constrained(
     sampler: Sampler = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
-    max_sweeps: int = MAX_SWEEPS,
+    max_sweeps: int | None = None,
     max_seconds: float | None = None,
 ) -> Draws:
     """Draw P from independent Dirichlet rows given P ∈ Θ_K(v̂), the paper's constrained posterior.
@@ -61,7 +63,8 @@ def draw_constrained(
     progress : callable, optional
         Called with the fraction done.
     max_sweeps, max_seconds : int, float, optional
-        Where a chain stops in any case; `info["warnings"]` then says what is missing.
+        Where a chain stops in any case; `info["warnings"]` then says what is missing. By default
+        after 36,000 / K sweeps, at most 6,000.
 
     Examples
     --------
@@ -100,7 +103,7 @@ def draw_constrained(
         rng,
         threads=threads,
         progress=progress,
-        max_sweeps=max_sweeps,
+        max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
         max_seconds=max_seconds,
     )
 
@@ -114,7 +117,7 @@ def draw_full(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-    max_sweeps: int = MAX_SWEEPS,
+    max_sweeps: int | None = None,
     max_seconds: float | None = None,
 ) -> Draws:
     """Draw (P, β) given the test set and v̂ ~ Mult(N, Pᵀβ), exact for any N, with β ~ Dir(γ).
@@ -144,7 +147,7 @@ def draw_full(
         rng,
         threads=threads,
         progress=progress,
-        max_sweeps=max_sweeps,
+        max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
         max_seconds=max_seconds,
     )
 
