@@ -39,9 +39,16 @@ def pareto_k(log_weight: Floats) -> float:
     n = len(x)
     grid = np.arange(1, 30 + int(np.sqrt(n)) + 1)
     quartile = x[int(n / 4 + 0.5) - 1]
-    b = 1 / x[-1] + (1 - np.sqrt(len(grid) / (grid - 0.5))) / (3 * quartile)
-    k = np.log1p(-b[:, None] * x).mean(axis=1)
-    profile = n * (np.log(-b / k) - k - 1)
+    if quartile < 1e-200 * x[-1]:  # one weight decides, and b would not be a float
+        return np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        b = 1 / x[-1] + (1 - np.sqrt(len(grid) / (grid - 0.5))) / (3 * quartile)
+        k = np.log1p(-b[:, None] * x).mean(axis=1)
+        profile = n * (np.log(-b / k) - k - 1)
+    usable = np.isfinite(profile)  # at b = 0 it is 0/0: its neighbours do
+    if not usable.any():
+        return np.inf
+    b, profile = b[usable], profile[usable]
     weight = np.exp(profile - profile.max())
     b_mean = float((b * weight).sum() / weight.sum())
     shape = float(np.log1p(-b_mean * x).mean())

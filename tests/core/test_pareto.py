@@ -53,3 +53,16 @@ def test_impossible_draws_count_as_draws(rng):
     log_weight[::2] = -np.inf
     finite = np.where(np.isfinite(log_weight), log_weight, -1e5)
     assert pareto_k(log_weight) == pytest.approx(theirs(finite), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_weights_have_a_shape(seed, rng):
+    """No warning of NumPy, and never NaN: ties, spans beyond floats, hardly any spread."""
+    for R in (6, 30, 300):
+        for x in (
+            rng.normal(0, 10.0 ** rng.uniform(-12, 3), R),
+            np.round(rng.normal(0, 2, R)),
+            np.where(rng.random(R) < 0.5, -np.inf, rng.normal(0, 300, R)),
+            -rng.pareto(0.1, R),
+        ):
+            assert not np.isnan(pareto_k(x))
