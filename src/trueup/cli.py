@@ -197,6 +197,7 @@ def check(
 @click.option("--predicted-sums", help="Sum of the value per predicted class.")
 @click.option("--predicted-squares", help="Sum of the squared value per predicted class.")
 @click.option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
+@click.option("--test-squares", help="Sum of the squared value of the test units, likewise.")
 @estimate_options
 def numbers(
     test: str,
@@ -204,6 +205,7 @@ def numbers(
     predicted_sums: str | None,
     predicted_squares: str | None,
     test_sums: str | None,
+    test_squares: str | None,
     classes: str | None,
     output: str | None,
     report: str | None,
@@ -231,6 +233,7 @@ def numbers(
             parse_list("--predicted-sums", predicted_sums) if predicted_sums else None,
             parse_list("--predicted-squares", predicted_squares) if predicted_squares else None,
             parse_matrix("--test-sums", test_sums)[0] if test_sums else None,
+            parse_matrix("--test-squares", test_squares)[0] if test_squares else None,
             classes=labels,
             progress=bar,
             **options,

@@ -177,3 +177,21 @@ def test_strata_from_the_command_line(tmp_path):
     assert answer["info"]["pooling"] == "partial"
     total = sum(row["mean"] for row in answer["rows"])
     assert total == pytest.approx(18_939)
+
+
+def test_numbers_takes_all_that_correct_counts_takes():
+    sums = ["--predicted-sums", "3000,9000", "--predicted-squares", "40000,150000"]
+    cells = ["--test-sums", "400,60;30,700", "--test-squares", "5000,900;400,9000"]
+    result = CliRunner().invoke(main, [*NUMBERS, *sums, *cells, "--method", "difference", "--json"])
+    assert result.exit_code == 0, result.stderr
+    est = tu.correct_counts(
+        [[40, 5], [3, 60]], [300, 700], [3000, 9000], [40000, 150000], [[400, 60], [30, 700]],
+        [[5000, 900], [400, 9000]], method="difference", seed=5,
+    )  # fmt: skip
+    assert [row["sd"] for row in json.loads(result.stdout)["rows"]] == [
+        row["sd"] for row in est.rows()
+    ]
+    without = CliRunner().invoke(
+        main, [*NUMBERS, *sums, *cells[:2], "--method", "difference", "--json"]
+    )
+    assert without.exit_code == 2 or without.stdout != result.stdout
