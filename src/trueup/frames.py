@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 from trueup.errors import DataError
-from trueup.local_frames import local_frame, make_frame
+from trueup.local_frames import local_frame, make_frame, with_plain_types
 from trueup.tables import Kind, Missing, Progress, Tally, check_value_kind, make_tally
 
 __all__ = ["FrameTable"]
@@ -38,6 +38,8 @@ class FrameTable:
                 f"{role} must be a path or a dataframe; {type(frame).__name__} came.",
                 hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
             ) from None
+        if self._frame.implementation.is_pandas():
+            self._frame = nw.from_native(with_plain_types(self._frame.to_native()))
         self._lazy = isinstance(self._frame, nw.LazyFrame)
         self._schema = self._frame.collect_schema()
 

@@ -1,13 +1,25 @@
-"""Results as a dataframe of the user's own library, or of one that is installed."""
+"""Dataframes made here: results of the user's own kind, and pandas' objects as what they are."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
 from trueup.errors import TrueupError
 
-__all__ = ["local_frame", "make_frame"]
+__all__ = ["local_frame", "make_frame", "with_plain_types"]
+
+# What pandas finds in a column of Python objects, and the type that holds the same.
+OBJECTS = {
+    "boolean": "boolean",
+    "date": "datetime64[s]",
+    "datetime": "datetime64[us]",
+    "decimal": "float64",
+    "floating": "float64",
+    "integer": "Int64",
+    "mixed-integer-float": "float64",
+}
 
 
 def local_frame(columns: dict[str, list[Any]]) -> Any:
@@ -44,3 +56,21 @@ def _pandas_dtype(cells: list[Any]) -> str | None:
     if None in cells:
         return "Int64" if kinds == {int} else "boolean" if kinds == {bool} else None
     return None
+
+
+def with_plain_types(frame: Any) -> Any:
+    """Give a pandas table whose columns of Python dates, decimals or numbers have a type.
+
+    The user's own table stays as it is. Columns that hold anything else are left to be refused.
+    """
+    import pandas as pd
+
+    made = frame.copy(deep=False)
+    for name, dtype in frame.dtypes.items():
+        if str(dtype) != "object":
+            continue
+        kind = pd.api.types.infer_dtype(frame[name], skipna=True)
+        if kind in OBJECTS:
+            with suppress(TypeError, ValueError, OverflowError):
+                made[name] = frame[name].astype(OBJECTS[kind])
+    return made

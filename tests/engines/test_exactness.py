@@ -5,6 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.engines.makers import make
@@ -116,12 +117,39 @@ def test_dates_are_labels(engine, tmp_path, servers):
     table = pa.table({"day": pa.array([day, other, day], pa.date32()), "y": [1.0, 2.0, 4.0]})
     if engine == "ibis-postgres":
         table = table.cast(pa.schema([("day", pa.date32()), ("y", pa.float64())]))
-    made = open_table(make(engine, table, tmp_path, servers), "predictions")
-    if engine == "pandas":  # which has times only: a midnight is a date
-        made = open_table(table.to_pandas(date_as_object=False), "predictions")
-    assert made.kinds()["day"] == "date"
-    tally = made.tally(["day"], "y")
-    assert dict(zip(tally.keys, tally.sums.tolist(), strict=True)) == {(day,): 5.0, (other,): 2.0}
+    every = [make(engine, table, tmp_path, servers)]
+    if engine == "pandas":  # which has times (a midnight is a date) and Python's dates
+        every = [table.to_pandas(date_as_object=False), table.to_pandas(date_as_object=True)]
+    for given in every:
+        made = open_table(given, "predictions")
+        assert made.kinds()["day"] == "date"
+        tally = made.tally(["day"], "y")
+        found = dict(zip(tally.keys, tally.sums.tolist(), strict=True))
+        assert found == {(day,): 5.0, (other,): 2.0}
+
+
+def test_python_objects_in_pandas_are_what_they_are():
+    frame = pd.DataFrame(
+        {
+            "k": pd.Series(["a", "b", "a"], dtype=object),
+            "whole": pd.Series([1, None, 3], dtype=object),
+            "cents": pd.Series([Decimal("0.10"), Decimal("0.20"), 1], dtype=object),
+            "money": [Decimal("0.10"), Decimal("2.25"), Decimal("0.15")],
+            "day": [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)],
+            "what": pd.Series([1, "x", []], dtype=object),
+            "huge": pd.Series([2**80, 1, 2], dtype=object),
+        }
+    )
+    before = frame.dtypes.copy()
+    made = open_table(frame, "predictions")
+    kinds = made.kinds()
+    assert kinds["whole"] == "integer"
+    assert kinds["money"] == "number"
+    assert kinds["day"] == "date"
+    assert (kinds["what"], kinds["huge"], kinds["cents"]) == ("other", "other", "other")
+    tally = made.tally(["k"], "money")
+    assert dict(zip(tally.keys, tally.sums.tolist(), strict=True)) == {("a",): 0.25, ("b",): 2.25}
+    assert (frame.dtypes == before).all()  # the user's own table is left alone
 
 
 def test_huge_values_are_refused_in_words(tmp_path, servers):
