@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["FALSE_ALARM", "LEAST", "Finding", "table_text"]
 
 FALSE_ALARM = 1e-4
-"""The chance that a run of the whole command fails though nothing is wrong, at most; a quarter of
+"""The chance that a run of the whole command fails though nothing is wrong, at most; a fifth of
 it for each section that is random, shared out over its tests (Bonferroni)."""
 LEAST = 0.92
 """Coverage that a 95% interval must reach. Bayesian intervals are right on average over the prior,

@@ -24,10 +24,20 @@ from trueup.verification.findings import (
 )
 from trueup.verification.grid import Tally
 
-__all__ = ["judge_calibration", "judge_coverage", "judge_groups", "least_covered", "worst_cell"]
+__all__ = [
+    "doubtful",
+    "judge_again",
+    "judge_calibration",
+    "judge_coverage",
+    "judge_groups",
+    "least_covered",
+    "worst_cell",
+]
 
-SHARE = FALSE_ALARM / 4
+SHARE = FALSE_ALARM / 5
 """Of the false alarms, for each section."""
+DOUBT = 0.05
+"""A cell whose least covered class would be so unlikely, were it the only cell, runs again."""
 FACTORS = ("K", "n", "rare", "accuracy", "values", "design")
 ERRORS = 5.0
 """Monte Carlo errors, where a figure has no exact distribution."""
@@ -99,6 +109,47 @@ def judge_coverage(tallies: list[Tally], left_out: int) -> list[Finding]:
     findings.append(_error(tallies))
     if left_out:
         findings.append(Finding("coverage", "cells left out", left_out, "", "", SHOWN))
+    return findings
+
+
+def doubtful(tally: Tally) -> bool:
+    """Whether a cell looks bad enough to be run again with more replications."""
+    return tally.cell.K * _chance(int(tally.covered.min()), tally.answered) < DOUBT
+
+
+def judge_again(again: list[Tally]) -> list[Finding]:
+    """Judge fresh runs of the doubtful cells: longer and fewer, so that the bound is sharp."""
+    if not again:
+        return []
+    tests = sum(t.cell.K for t in again)
+    low = {id(t): t.covered.min() < least_covered(t.answered, tests) for t in again}
+    silent = [t for t in again if 2 * t.warned <= t.answered]
+    said = [t for t in again if low[id(t)] and 2 * t.warned > t.answered]
+    findings = []
+    if silent:
+        t = min(silent, key=lambda t: _chance(int(t.covered.min()), t.answered))
+        findings.append(
+            Finding(
+                "coverage",
+                "doubtful cells again, mostly no warning",
+                len(silent),
+                f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})",
+                f"≥ {least_covered(t.answered, tests) / t.answered:.1%}",
+                BREACH if any(low[id(t)] for t in silent) else HOLDS,
+            )
+        )
+    if len(silent) < len(again):
+        least = min((t.warned / t.answered for t in said), default=1.0)
+        findings.append(
+            Finding(
+                "coverage",
+                "doubtful cells again, mostly a warning",
+                len(again) - len(silent),
+                f"{len(said)} below the bound, the least often warned in {least:.0%}",
+                "warned > 50%",
+                SAYS_SO if said else HOLDS,
+            )
+        )
     return findings
 
 

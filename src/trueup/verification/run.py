@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from trueup.verification.findings import SAYS_SO, SKIPPED, Finding, table_text
 from trueup.verification.grid import Cell, Tally, every_cell, run_cell
 from trueup.verification.group_cells import group_cells, run_groups
 from trueup.verification.judgement import (
+    doubtful,
+    judge_again,
     judge_calibration,
     judge_coverage,
     judge_groups,
@@ -29,6 +31,8 @@ from trueup.verification.published import published
 
 __all__ = ["Verification", "verify"]
 
+AGAIN = 4
+"""Doubtful cells run again with so many times the replications."""
 QUICK_CELLS = 12
 """The short form takes one cell in so many, drawn afresh each time."""
 
@@ -111,9 +115,15 @@ def verify(
         (case, x) for (kind, case, _), x in zip(jobs, answers, strict=True) if kind == "ranks"
     ]
     others = [x for (kind, *_), x in zip(jobs, answers, strict=True) if kind == "others"]
+    longer = [
+        replace(t.cell, replications=AGAIN * t.cell.replications) for t in tallies if doubtful(t)
+    ]
+    more = [("cell", cell, int(rng.integers(2**32))) for cell in longer]
+    again = _in_processes(more, processes, progress)
     findings = [
         *judge_calibration(calibrated),
         *judge_coverage(tallies, left_out),
+        *judge_again(again),
         *judge_groups(groups),
         *(finding for some in others for finding in some),
     ]
@@ -123,8 +133,8 @@ def verify(
         "processes": processes,
         "seconds": time.monotonic() - begun,
         "cells": len(tallies),
-        "answers": sum(t.answered for t in tallies),
-        "refused": sum(t.refused for t in tallies),
+        "answers": sum(t.answered for t in [*tallies, *again]),
+        "refused": sum(t.refused for t in [*tallies, *again]),
     }
     return Verification(findings, tallies, info)
 
