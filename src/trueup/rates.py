@@ -173,14 +173,26 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
         )
 
     info: dict[str, Any] = {"prior": "known rates", "warnings": []}
+    noise, rng = settings.noise and rest.N > 0, settings.rng
+    draw_rates = exact_beta
 
     def choose(size: int) -> Floats:
-        return P if len(P) == size else P[settings.rng.integers(len(P), size=size)]
+        return P if len(P) == size else P[rng.integers(len(P), size=size)]
+
+    if noise:
+        _, log_weight = exact_beta(choose(settings.draws), rest.v_hat, rng)
+        if np.isfinite(log_weight).mean() < RARE:
+            draw_rates = weigh_beta
+            info["warnings"] = [
+                "The predicted counts hardly fit the rates `P`: of the shares that could give "
+                f"them, fewer than {RARE:.0%} leave every class at 0 or more. The answer is "
+                "rough; do the rates hold for this population?"
+            ]
 
     def draw(size: int) -> Rates:
         chosen = choose(size)
-        if settings.noise and rest.N:
-            beta, log_weight = how(chosen, rest.v_hat, settings.rng)
+        if noise:
+            beta, log_weight = draw_rates(chosen, rest.v_hat, rng)
             return Rates(chosen, columns(chosen, beta), log_weight, info)
         log_weight = _even(size)
         if settings.method == "constrained" and not settings.noise:
@@ -188,17 +200,6 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
             log_weight = np.where(inside, 0.0, -np.inf)
         return Rates(chosen, None, log_weight, info)
 
-    how = exact_beta
-    if settings.noise and rest.N:
-        _, log_weight = exact_beta(choose(settings.draws), rest.v_hat, settings.rng)
-        fits = np.isfinite(log_weight).mean()
-        if fits < RARE:
-            how = weigh_beta
-            info["warnings"] = [
-                "The predicted counts hardly fit the rates `P`: of the shares that could give "
-                f"them, fewer than {RARE:.0%} leave every class at 0 or more. The answer is "
-                "rough; do the rates hold for this population?"
-            ]
     return draw
 
 
