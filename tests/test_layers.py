@@ -13,7 +13,7 @@ SOURCE = Path(trueup.__file__).parent
 
 # Left to right. Modules on one line stand beside each other.
 LAYERS = [
-    {"errors", "words", "__init__"},
+    {"errors", "words", "special", "__init__"},
     {"prior", "contingency", "counts", "noise", "simplex_normal", "kloos", "derived"},
     {"parts", "pareto", "totals", "posterior", "classical", "samplers", "groups"},
     {"estimate", "settings", "strata", "stratum"},
@@ -24,7 +24,7 @@ LAYERS = [
     {"methods"},
     {"regressed"},
     {"grouped"},
-    {"tables", "charts", "local_frames"},
+    {"tables", "charts", "local_frames", "arrow_sums"},
     {"frames", "plots"},
     {"duck"},
     {"files"},

@@ -118,8 +118,11 @@ def correct(
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
-    # SciPy takes as long to load as DuckDB takes to read 30 million rows: do both at once
-    threading.Thread(target=import_module, args=("trueup.methods",), daemon=True).start()
+    # What the answer needs takes as long to load as DuckDB takes to read 30 million rows: both at
+    # once. Draws that need no chain and no groups need no SciPy.
+    direct = method in ("auto", "joint") and design in ("random", "by_prediction")
+    needed = ["trueup.methods", *([] if direct and not (by or strata) else ["scipy.special"])]
+    threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
     population, audited = (
         open_table(predictions, "predictions"),
         open_table(test_set, "the test set"),

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
+from trueup import special
 from trueup.errors import EstimateError
 
 __all__ = ["Point", "calibrated", "difference", "test_set"]
@@ -299,5 +299,5 @@ def _point(
             f"The test set shows no variation for {flat}, so their intervals have no width: that is"
             " too sure. The Bayesian methods do not have this fault."
         )
-    half = ndtri((1 + interval) / 2) * sd
+    half = special.ndtri((1 + interval) / 2) * sd
     return Point(estimate, sd, estimate - half, estimate + half, interval, tuple(warnings), tuning)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 
+from trueup import special
 from trueup.prior import Concentrations
 
 __all__ = ["draw_dirichlet", "log_likelihood", "posterior"]
@@ -20,7 +20,7 @@ SMALL_SHAPE = 0.1
 def log_likelihood(n: ArrayLike, P: ArrayLike, beta: ArrayLike) -> Floats:
     """log Π_gh (p_gh β_g)^n_gh, the first half of Theorem 1."""
     theta = np.asarray(P, float) * np.asarray(beta, float)[..., :, None]
-    return np.asarray(xlogy(np.asarray(n), theta).sum(axis=(-2, -1)))
+    return np.asarray(special.xlogy(np.asarray(n), theta).sum(axis=(-2, -1)))
 
 
 def posterior(prior: Concentrations, n: ArrayLike) -> Concentrations:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
+from trueup import special
 from trueup.contingency import solve_Q
 from trueup.errors import EstimateError, OptionError
 from trueup.groups.concentration import MIDDLE, adapt, log_middle, walk
@@ -201,6 +201,6 @@ def _weighted_rows(
         inside = np.asarray((beta >= 0).all(axis=-1))
         beta = np.where(inside[..., None], beta, 1.0)
         log_det = np.linalg.slogdet(P)[1]
-        log_weight = xlogy(gamma - 1.0, beta).sum(axis=-1) - log_det
+        log_weight = special.xlogy(gamma - 1.0, beta).sum(axis=-1) - log_det
     log_weight = np.where(inside & np.isfinite(log_weight), log_weight, -np.inf)
     return P, beta / beta.sum(axis=-1, keepdims=True), log_weight

@@ -181,11 +181,10 @@ def make_tally(
         left_out[value] = int(bad.sum())
     if left_out and missing == "refuse":
         refuse_missing(table, *next(iter(left_out.items())))
-    cells: dict[tuple[Hashable, ...], list[int]] = {}
-    keep = (~null & (units > bad)).tolist()
-    for row, label in enumerate(zip(*labels, strict=True)):  # two spellings may be one label
-        if keep[row]:
-            cells.setdefault(label, []).append(row)
+    keep = ~null & (units > bad)
+    place: dict[tuple[Hashable, ...], int] = {}  # two spellings may be one label
+    cells = [label for label, kept in zip(zip(*labels, strict=True), keep, strict=True) if kept]
+    at = np.array([place.setdefault(label, len(place)) for label in cells], np.int64)
     if not cells:
         raise DataError(
             f"{table.name} must hold at least one usable unit; every row lacks a value in one of "
@@ -198,21 +197,21 @@ def make_tally(
             "some are too large for that.",
             hint="give the value in larger units, such as millions.",
         )
-    first = [found[0] for found in cells.values()]
-    tally = Tally(
-        keys=list(cells),
-        units=(units - bad)[first],
-        sums=sums[first],
-        squares=squares[first],
+
+    def added(x: NDArray[Any]) -> NDArray[Any]:
+        total = np.zeros(len(place), x.dtype)
+        np.add.at(total, at, x[keep])
+        return total
+
+    return Tally(
+        keys=list(place),
+        units=added(units - bad),
+        sums=added(sums),
+        squares=added(squares),
         signed=bool((least[~null] < 0).any()),
         left_out=left_out,
         rows_left_out=int(units[null].sum() + bad[~null].sum()),
     )
-    for b, (_, *more) in enumerate(cells.values() if len(cells) < sum(keep) else ()):
-        tally.units[b] += (units - bad)[more].sum()
-        tally.sums[b] += sums[more].sum()
-        tally.squares[b] += squares[more].sum()
-    return tally
 
 
 def _integers(column: Sequence[Any]) -> NDArray[np.int64]:

@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.special import chdtrc
 
 import trueup as tu
-from trueup.design import design_p_value
+from trueup.design import chi_square_tail, design_p_value
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 14, 29, 200, 999])
+def test_the_tail_of_chi_square_is_scipys(freedom, rng):
+    for x in (0.0, 1e-9, 0.5, 1400.0, *rng.chisquare(freedom, 20), *(3 * freedom * rng.random(5))):
+        assert chi_square_tail(freedom, x) == pytest.approx(chdtrc(freedom, x), rel=1e-11, abs=0)
 
 
 @pytest.mark.parametrize(

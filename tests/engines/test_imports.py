@@ -41,3 +41,15 @@ def test_one_engine_is_loaded(engine, tmp_path):
     )
     # what the library itself loads when the table is made is not ours to keep out
     assert loaded(code, str(tmp_path / "t.csv")) <= ({"duckdb"} if engine == "file" else set())
+
+
+def test_the_usual_answer_needs_no_scipy():
+    """It takes as long to load as all the rest together."""
+    code = (
+        "import sys, trueup\n"
+        "est = trueup.correct_counts([[90, 10], [5, 95]], [4000, 6000], [8e6, 9e6], [3e10, 4e10],"
+        " design='random', overlap=False, seed=1)\n"
+        "print('scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True)
+    assert done.stdout.split() == [b"False"], done.stderr

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
+from trueup import special
 from trueup.groups.allocate import TINY, allocate_groups
 
 __all__ = ["GroupPrior", "fit_groups", "walk"]
@@ -61,8 +61,8 @@ def log_dirichlet_multinomial(log_a: Floats, X: Floats) -> Floats:
     """
     a = np.exp(log_a)[..., None, :]
     kappa, size = a.sum(axis=-1), X.sum(axis=-1)
-    one = gammaln(kappa) - gammaln(kappa + size)
-    each = np.where(X > 0, gammaln(a + X) - gammaln(a), 0.0)
+    one = special.gammaln(kappa) - special.gammaln(kappa + size)
+    each = np.where(X > 0, special.gammaln(a + X) - special.gammaln(a), 0.0)
     return np.asarray((one + each.sum(axis=-1)).sum(axis=-1))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trueup import special
 from trueup.errors import OptionError
 from trueup.words import aligned
 
@@ -96,8 +97,6 @@ def _word(x: object) -> str:
 
 def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, Any]]:
     """Give what a prior believes of each p_gg: mean, central interval and a histogram."""
-    from scipy.special import betainc, betaincinv  # slow to load, and few need it
-
     tail = (1 - probability) / 2
     edges = np.linspace(0.0, 1.0, BINS + 1)
     found = []
@@ -106,8 +105,8 @@ def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, A
         total = prior.alpha.sum(axis=1)
         for g in range(len(a)):
             b = total[g] - a[g]
-            lower, upper = (float(betaincinv(a[g], b, q)) for q in (tail, 1 - tail))
-            mass = np.diff(betainc(a[g], b, edges))
+            lower, upper = (float(special.betaincinv(a[g], b, q)) for q in (tail, 1 - tail))
+            mass = np.diff(special.betainc(a[g], b, edges))
             found.append(_recall(a[g] / total[g], lower, upper, mass, float(total[g])))
         return found
     P = prior_draws(prior, DRAWS, np.random.default_rng(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueup import special
 from trueup.errors import OptionError
 
 __all__ = ["match_beta"]
@@ -15,8 +16,6 @@ def match_beta(given: object, probability: float, what: str = "range") -> tuple[
     For a given size a + b the mass below the interval falls as the mean rises; and at the mean
     that puts the right mass below, the mass above falls as the size grows: two nested bisections.
     """
-    from scipy.special import betainc  # slow to load, and few need it
-
     low, high = _check_range(given, probability, what)
     tail = (1 - probability) / 2
 
@@ -24,7 +23,7 @@ def match_beta(given: object, probability: float, what: str = "range") -> tuple[
         below, above = 0.0, 1.0
         for _ in range(60):
             mean = (below + above) / 2
-            if betainc(mean * size, (1 - mean) * size, low) > tail:
+            if special.betainc(mean * size, (1 - mean) * size, low) > tail:
                 below = mean
             else:
                 above = mean
@@ -34,7 +33,7 @@ def match_beta(given: object, probability: float, what: str = "range") -> tuple[
     for _ in range(60):
         size = float(np.exp((least + most) / 2))
         mean = mean_at(size)
-        if 1 - betainc(mean * size, (1 - mean) * size, high) > tail:
+        if 1 - special.betainc(mean * size, (1 - mean) * size, high) > tail:
             least = np.log(size)
         else:
             most = np.log(size)

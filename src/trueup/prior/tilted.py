@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trueup import special
 from trueup.errors import OptionError
 from trueup.prior.belief import Belief, call
 from trueup.prior.dirichlet import Concentrations
@@ -256,9 +257,7 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
 
 
 def _log_constant(alpha: Floats) -> Floats:
-    from scipy.special import gammaln  # slow to load, and few need it
-
-    return np.asarray(gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1))
+    return np.asarray(special.gammaln(alpha.sum(axis=1)) - special.gammaln(alpha).sum(axis=1))
 
 
 def even_errors(K: int, error: float) -> Floats:
@@ -268,12 +267,10 @@ def even_errors(K: int, error: float) -> Floats:
 
 def size_of(small: float, large: float, variance: float) -> float:
     """The size of a Dirichlet whose log odds of two rates with these means have this variance."""
-    from scipy.special import polygamma  # slow to load, and few need it
-
     low, high = np.log(1e-3), np.log(1e9)
     for _ in range(60):
         size = np.exp((low + high) / 2)
-        if polygamma(1, size * small) + polygamma(1, size * large) > variance:
+        if special.polygamma(1, size * small) + special.polygamma(1, size * large) > variance:
             low = np.log(size)
         else:
             high = np.log(size)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+
+from trueup import special
 
 __all__ = ["ess", "rhat"]
 
@@ -54,7 +55,7 @@ def normal_scores(x: Floats) -> Floats:
     """Replace draws by the normal quantiles of their ranks; equal draws share their mean rank."""
     _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse].reshape(x.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (x.size + 0.25)))
+    return np.asarray(special.ndtri((ranks - 0.375) / (x.size + 0.25)))
 
 
 def _rhat(x: Floats) -> float:

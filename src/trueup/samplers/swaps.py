@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from trueup import special
 from trueup.samplers.rows import State, Target
 
 __all__ = ["swap_rows"]
@@ -52,4 +52,4 @@ def swap_rows(state: State, target: Target, rng: np.random.Generator) -> int:
 def _weights(fit: Floats, g: NDArray[np.intp], k: NDArray[np.intp]) -> Floats:
     """Compute w(t) of every pair (pairs, C)."""
     now = np.einsum("ggc->gc", fit)
-    return np.asarray(expit(fit[g, k] + fit[k, g] - now[g] - now[k]))
+    return np.asarray(special.expit(fit[g, k] + fit[k, g] - now[g] - now[k]))

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, betaln
+
+from trueup import special
 
 __all__ = ["acceptances", "below", "log_mass_below"]
 
@@ -28,7 +29,7 @@ WORTH_INVERTING = 0.05
 
 def log_mass_below(a: float, b: float, t: float) -> float:
     """Compute log Pr(X ≤ t) for X ~ Beta(a, b), also where the probability underflows."""
-    mass = float(betainc(a, b, t))
+    mass = float(special.betainc(a, b, t))
     if mass > 1e-290:
         return float(np.log(mass))
     # I_t(a, b) = t^a (1−t)^b / (a B(a, b)) · Σ_i Π_{j≤i} t (a+b+j−1)/(a+j): geometric in the tail.
@@ -37,14 +38,16 @@ def log_mass_below(a: float, b: float, t: float) -> float:
         term *= t * (a + b + i) / (a + 1.0 + i)
         total += term
         i += 1
-    return float(a * np.log(t) + b * np.log1p(-t) - np.log(a) - betaln(a, b) + np.log(total))
+    return float(
+        a * np.log(t) + b * np.log1p(-t) - np.log(a) - special.betaln(a, b) + np.log(total)
+    )
 
 
 def acceptances(a: float, b: float, t: float) -> dict[str, float]:
     """Acceptance of each envelope; 0 where it does not apply."""
     log_F = log_mass_below(a, b, t)
     # log of ∫ e^(−ay) (1 − t e^(−y))^(b−1) dy, the mass under g
-    log_area = log_F + betaln(a, b) - a * np.log(t)
+    log_area = log_F + special.betaln(a, b) - a * np.log(t)
     rate = tangent_rate(a, b, t)
     return {
         "beta": float(np.exp(log_F)),
@@ -65,8 +68,8 @@ def below(
     rates = acceptances(a, b, t)
     kind = max(rates, key=lambda k: rates[k])
     if rates[kind] < WORTH_INVERTING:
-        mass = betainc(a, b, t)
-        x = np.minimum(betaincinv(a, b, mass * (1.0 - rng.random(size))), t)
+        mass = special.betainc(a, b, t)
+        x = np.minimum(special.betaincinv(a, b, mass * (1.0 - rng.random(size))), t)
         return x, t - x
     x, gap = np.empty(size), np.empty(size)
     done = 0

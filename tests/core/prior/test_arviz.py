@@ -94,7 +94,8 @@ def test_draws_of_nuts_keep_their_chains(monkeypatch):
     table = az.summary(data, var_names=["P"], round_to="none")
     # the rank-normalised R-hat and bulk size of the same chains, as they compute them
     assert table["r_hat"].max() == pytest.approx(est.info["rhat"], abs=0.01)
-    assert table["ess_bulk"].min() == pytest.approx(est.info["ess"], rel=0.05)
+    worth = min(table["ess_bulk"].min(), 1000)  # we claim no more than there are draws
+    assert worth == pytest.approx(est.info["ess"], rel=0.05)
     assert data["posterior"].attrs["rhat"] == est.info["rhat"]
 
 
