@@ -13,7 +13,7 @@ SOURCE = Path(trueup.__file__).parent
 
 # Left to right. Modules on one line stand beside each other.
 LAYERS = [
-    {"errors", "words", "special", "__init__"},
+    {"errors", "words", "special", "blocks", "__init__"},
     {"prior", "contingency", "counts", "noise", "simplex_normal", "kloos", "derived"},
     {"parts", "pareto", "totals", "posterior", "classical", "samplers", "groups"},
     {"estimate", "settings", "strata", "stratum"},

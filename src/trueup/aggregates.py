@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.blocks import in_blocks
 from trueup.contingency import solve_Q
 from trueup.counts import Counts
 from trueup.posterior import draw_dirichlet
@@ -130,11 +131,15 @@ def rest_aggregates(
         u = paper_aggregates(P, rest.naive)
         inside = (u >= 0).all(axis=1) | rest.signed
         return Weighted(u, np.where(inside, 0.0, -np.inf))
-    M = allocate(c, rest.v_hat, rng)
-    if rest.u_hat is None:
-        return Weighted(np.einsum("rgh->rg", M).astype(float), even)
-    u, log_weight = totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed)
-    return Weighted(u, log_weight)
+
+    def some(part: slice, rng: np.random.Generator) -> Weighted:
+        M = allocate(c[part], rest.v_hat, rng)
+        if rest.u_hat is None:
+            return Weighted(np.einsum("rgh->rg", M).astype(float), even[part])
+        return Weighted(*totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed))
+
+    found = list(in_blocks(some, len(c), c[0].size, rng))
+    return Weighted(*(np.concatenate(x) for x in zip(*found, strict=True)))
 
 
 def squares(counts: Counts) -> Floats:

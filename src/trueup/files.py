@@ -41,7 +41,7 @@ class FileTable(DuckTable):
     def _connection(self) -> duckdb.DuckDBPyConnection:
         import duckdb
 
-        connection = duckdb.connect()
+        connection = duckdb.connect(":memory:trueup")  # one engine for all of our connections
         connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
         if self._format == "arrow":
             connection.register("trueup_arrow", _arrow_dataset(self._path, self._patterns))

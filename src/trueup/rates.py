@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregates import columns, exact_beta, paper_aggregates, weigh_beta
+from trueup.blocks import in_blocks
 from trueup.contingency import solve_Q
 from trueup.counts import Counts
 from trueup.density import make_posterior
@@ -122,13 +123,18 @@ def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     a = (prior.alpha + counts.n).T
     ahead = prior.alpha.sum(axis=0) + counts.v_hat
 
-    def direct(size: int) -> Rates:
+    def some(part: slice, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+        size = part.stop - part.start
         c = np.swapaxes(draw_dirichlet(a, size, rng), 1, 2)
         rho = draw_dirichlet(ahead, size, rng)
         theta = c * rho[:, None, :]
         beta = np.einsum("rgh->rg", theta)
-        P = theta / beta[:, :, None]
         log_weight = np.log(beta) @ exponent if exponent.any() else _even(size)
+        return theta / beta[:, :, None], c, log_weight
+
+    def direct(size: int) -> Rates:
+        found = in_blocks(some, size, a.size, rng)
+        P, c, log_weight = (np.concatenate(x) for x in zip(*found, strict=True))
         return Rates(P, c, log_weight, {})
 
     unseen = counts.v_hat - counts.n.sum(axis=0)
