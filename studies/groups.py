@@ -18,8 +18,8 @@ import trueup as tu
 from trueup.aggregates import allocate
 from trueup.contingency import plug_in
 from trueup.errors import TrueupWarning
-from trueup.groups.allocate import base_rates
 from trueup.groups.draw import GroupData, correct_groups, mean_values
+from trueup.groups.rates import base_rates
 from trueup.strata import POOLINGS, draw_rows, pool_strata
 
 SIZES = (5, 20, 100, 500, 2000)

@@ -8,10 +8,11 @@ from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 
 from trueup.errors import DataError
-from trueup.groups.allocate import allocate_groups, base_rates
+from trueup.groups.allocate import allocate_groups
 from trueup.groups.concentration import GroupPrior, fit_groups
 from trueup.groups.draw import GroupData, correct_groups, draw_groups, mean_values
 from trueup.groups.figures import mid_quantiles
+from trueup.groups.rates import base_rates
 
 P2 = np.array([[0.9, 0.1], [0.3, 0.7]])
 P3 = np.array([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.25, 0.7]])

@@ -4,8 +4,8 @@ Read in this order: `draw` (what there is), `allocate` (units to true classes), 
 `concentration` (what groups share).
 """
 
-from trueup.groups.allocate import base_rates
 from trueup.groups.draw import GroupAnswer, GroupData, correct_groups, draw_groups, mean_values
+from trueup.groups.rates import base_rates
 
 __all__ = [
     "GroupAnswer",

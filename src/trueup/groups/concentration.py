@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup import special
-from trueup.groups.allocate import TINY, allocate_groups
+from trueup.blocks import in_blocks
+from trueup.groups.allocate import allocate_groups
+from trueup.groups.rates import TINY
 
 __all__ = ["GroupPrior", "fit_groups", "walk"]
 
@@ -27,7 +29,9 @@ MIDDLE = 10.0
 TILT = 0.5
 """Prior standard deviation of log μ_g around the log of the population's base rate."""
 MOST_GROUPS = 500
-"""Groups that κ and μ are learned from; a random choice of them when there are more."""
+LEAST_GROUPS = 100
+"""Groups that κ and μ are learned from: 500/(K − 1), since each says K − 1 things, but at least
+100; a random choice of them when there are more."""
 BURN_IN = 15
 STEPS = 10
 MOVES = 2
@@ -123,7 +127,7 @@ def fit_groups(
     known: Floats,
     rng: np.random.Generator,
     *,
-    most_groups: int = MOST_GROUPS,
+    most_groups: int | None = None,
 ) -> GroupPrior:
     """Learn κ and μ from the groups, one draw for each draw of P.
 
@@ -141,10 +145,11 @@ def fit_groups(
         that are known besides.
     rng : numpy.random.Generator
         Source of randomness.
-    most_groups : int
+    most_groups : int, optional
         How many groups to learn from, at most.
     """
     R, K = beta.shape
+    most_groups = most_groups or max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
     some = np.flatnonzero(v_hat.sum(axis=1) + known.sum(axis=1))
     if len(some) > most_groups:
         some = np.sort(rng.choice(some, most_groups, replace=False))
@@ -157,8 +162,8 @@ def fit_groups(
     for i in range(-BURN_IN, STEPS):
         r = (np.arange(chains) + chains * (i % STEPS)) % R
         here = offset + log_beta[r]
-        M = allocate_groups(P[r], np.exp(here), v_hat, known, rng)
-        X = np.moveaxis(M.sum(axis=1), 0, -1).swapaxes(0, 1) + known  # (chains, groups, K)
+        v = _true_counts(P[r], np.exp(here), v_hat, known, rng)
+        X = np.moveaxis(v, 0, -1).swapaxes(0, 1) + known  # (chains, groups, K)
         for _ in range(MOVES):
             here, accepted = walk(here, X, _around(log_beta[r]), step, rng)
             if i < 0:
@@ -168,6 +173,17 @@ def fit_groups(
     a = np.exp(log_a[:R])
     kappa = a.sum(axis=1)
     return GroupPrior(kappa, a / kappa[:, None])
+
+
+def _true_counts(
+    P: Floats, a: Floats, v_hat: Integers, known: Floats, rng: np.random.Generator
+) -> Integers:
+    """Draw the units of each true class (K, G, R) in each group."""
+
+    def some(part: slice, rng: np.random.Generator) -> Integers:
+        return np.asarray(allocate_groups(P, a, v_hat[part], known[part], rng).sum(axis=1))
+
+    return np.concatenate(list(in_blocks(some, len(v_hat), a.size, rng, block=100_000)), axis=1)
 
 
 def _around(log_beta: Floats) -> Prior:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.blocks import in_blocks
 from trueup.errors import DataError
-from trueup.groups.allocate import SWEEPS, allocate_groups
+from trueup.groups.allocate import allocate_groups
 from trueup.groups.concentration import GroupPrior, fit_groups
 from trueup.groups.figures import figures
 from trueup.groups.totals import split_signed, split_totals, value_power
@@ -125,7 +126,6 @@ def draw_groups(
     *,
     means: Floats | None = None,
     audited_inform: bool = True,
-    sweeps: int = SWEEPS,
 ) -> Iterator[GroupChunk]:
     """Draw counts or totals of every group, chunk after chunk, given what groups share.
 
@@ -145,8 +145,6 @@ def draw_groups(
     audited_inform : bool
         Whether a group's audited units say how common its classes are. Not if they were chosen
         by their true class.
-    sweeps : int
-        Steps of data augmentation for each draw of P.
     """
     rest = rest_of_groups(data)
     R, K, _ = P.shape
@@ -154,12 +152,11 @@ def draw_groups(
     power = None
     if rest.u_hat is not None and not data.signed:
         power = value_power(rest.v_hat, rest.u_hat, rest.w_hat)
-    width = max(1, CHUNK // (R * K))
-    for start in range(0, len(rest.v_hat), width):
-        part = slice(start, start + width)
+
+    def some(part: slice, rng: np.random.Generator) -> GroupChunk:
         known = rest.audited[part] if audited_inform else np.zeros_like(rest.audited[part])
         tilt = None if power is None else (power[part], means)
-        M = allocate_groups(P, prior.a, rest.v_hat[part], known, rng, tilt=tilt, sweeps=sweeps)
+        M = allocate_groups(P, prior.a, rest.v_hat[part], known, rng, tilt=tilt)
         w_hat = None if rest.w_hat is None else rest.w_hat[part]
         if rest.u_hat is None:
             u = M.sum(axis=1).astype(float)
@@ -168,7 +165,9 @@ def draw_groups(
         else:
             u = split_totals(M, tilt, rest.u_hat[part], w_hat, rng)
         u += rest.exact[part].T[:, :, None]
-        yield GroupChunk(start, start + u.shape[1], u.transpose(2, 1, 0))
+        return GroupChunk(part.start, part.stop, u.transpose(2, 1, 0))
+
+    return in_blocks(some, len(rest.v_hat), R * K, rng, block=CHUNK)
 
 
 @dataclass(frozen=True, eq=False)
