@@ -118,10 +118,11 @@ def correct(
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
-    # What the answer needs takes as long to load as DuckDB takes to read 30 million rows: both at
-    # once. Draws that need no chain and no groups need no SciPy.
+    # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
+    # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in ("random", "by_prediction")
-    needed = ["trueup.methods", *([] if direct and not (by or strata) else ["scipy.special"])]
+    needed = ["trueup.methods", "numpy.random", "numpy.ma"]
+    needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
     population, audited = (
         open_table(predictions, "predictions"),

@@ -61,14 +61,37 @@ def test_one_tiny_group_agrees_with_enumeration(rng, known):
     assert max(apart.values()) > 0.02, "the transposed matrix must not fit"
 
 
-def test_the_usual_sweeps_are_enough(rng):
+HARD = np.array([[0.65, 0.35], [0.3, 0.7]])
+
+
+@pytest.mark.parametrize("units", [4, 40, 400, 40_000])
+@pytest.mark.parametrize(("P", "a"), [(P2, [10.0, 1.5]), (P2, [0.4, 0.1]), (HARD, [2.0, 1.0])])
+def test_the_usual_sweeps_are_enough(P, a, units, rng):
     """What is left of the start after the usual number of sweeps is a small part of a sd."""
-    for N in (4, 40, 400, 40_000):
-        v_hat, a = np.array([N - N // 5, N // 5]), np.array([10.0, 1.5])
-        mean, sd = quadrature(P2, a, v_hat)
-        draws = allocate_one(P2, a, v_hat, rng)[:, 1]
-        assert abs(draws.mean() - mean) < 0.06 * sd + 5 * sd / np.sqrt(R)
-        assert abs(draws.std() / sd - 1) < 0.06 + 5 / np.sqrt(R)
+    v_hat = np.array([units - units // 4, units // 4])
+    mean, sd = quadrature(P, np.array(a), v_hat)
+    draws = allocate_one(P, a, v_hat, rng)[:, 1]
+    assert abs(draws.mean() - mean) < 0.03 * sd + 5 * sd / np.sqrt(R)
+    kurtosis = ((draws - mean) ** 4).mean() / sd**4
+    assert abs(draws.var() / sd**2 - 1) < 0.06 + 5 * np.sqrt((kurtosis - 1) / R)
+
+
+@pytest.mark.slow
+def test_rare_classes_agree_with_data_augmentation(rng):
+    """Classes whose rates are nearly all prior, where few sweeps of units and rates do not do."""
+    a, v_hat = np.array([1.5, 0.1, 0.05, 0.2, 0.1]), np.array([400, 20, 9, 30, 11])
+    P = np.eye(5) * 0.75 + 0.05
+    draws = allocate_one(P, a, v_hat, rng)
+    beta = rng.standard_gamma(repeat(a) + v_hat)
+    for _ in range(400):
+        c = np.maximum(beta[:, :, None] * P, 1e-200).swapaxes(1, 2)
+        v = rng.multinomial(v_hat, c / c.sum(axis=2, keepdims=True)).sum(axis=1)
+        beta = rng.standard_gamma(a + v)
+    sd = v.std(axis=0)
+    assert np.all(np.abs(draws.mean(axis=0) - v.mean(axis=0)) < sd * (0.03 + 5 * np.sqrt(2 / R)))
+    kurtosis = ((v - v.mean(axis=0)) ** 4).mean(axis=0) / sd**4
+    error = np.sqrt(2 * (kurtosis - 1) / R)
+    assert np.all(np.abs((draws.std(axis=0) / sd) ** 2 - 1) < 0.06 + 5 * error)
 
 
 def quadrature(P, a, v_hat):

@@ -79,14 +79,14 @@ def draw_rates(
     above = np.maximum(middle, (shape + v_hat.T[:, :, None]) / total)
     beta = np.maximum(rng.standard_gamma(middle * total), TINY)
     # a last column of ones, so that the sum over classes of β_g p_gh ends with that of β_g
-    wide = np.concatenate([rows, np.ones((K, 1, R))], axis=1)[:, :, None, :]
+    joined = np.concatenate([rows, np.ones((K, 1, R))], axis=1)[:, :, None, :]
     units = np.ascontiguousarray(v_hat.T, dtype=float)  # (K, G)
     log_fit = np.zeros(0)
     for sweep in range(sweeps):
         beta /= beta.sum(axis=0)
         after = [np.zeros((K + 1, 1, 1))]
         for g in range(K - 1, -1, -1):
-            after.append(after[-1] + beta[g] * wide[g])
+            after.append(after[-1] + beta[g] * joined[g])
         if not log_fit.size:
             log_fit = _log_fit(after[-1][:-1], units)
         before: Floats = np.zeros((K + 1, 1, 1))
@@ -95,14 +95,14 @@ def draw_rates(
             others = np.maximum(rest[-1], TINY)
             beta[g], log_fit = _move(
                 beta[g] / others,
-                (wide[g, :-1], rest[:-1] / others, units),
+                (joined[g, :-1], rest[:-1] / others, units),
                 (shape[g], size),
                 (middle if sweep % 2 else above)[g],
                 log_fit,
                 rng,
             )
             beta[g] = np.maximum(beta[g] * others, TINY)
-            before = before + beta[g] * wide[g]
+            before = before + beta[g] * joined[g]
     return np.asarray(beta)
 
 
@@ -133,9 +133,9 @@ def _move(
         either = np.maximum(fitted, wide) + np.log1p(np.exp(-np.abs(fitted - wide)))
         return np.asarray(alpha * of - size * rest - either)
 
-    wide = rng.random(odds.shape) < WIDE
-    above = rng.standard_gamma(np.where(wide, a_wide, a))
-    below = rng.standard_gamma(np.where(wide, b_wide, b))
+    far = rng.random(odds.shape) < WIDE
+    above = rng.standard_gamma(np.where(far, a_wide, a))
+    below = rng.standard_gamma(np.where(far, b_wide, b))
     new = np.maximum(above, TINY) / np.maximum(below, TINY)
     fit = _log_fit(new * p + q, units) - units.sum(axis=0)[:, None] * np.log1p(new)
     gain = fit - log_fit + log_weight(new) - log_weight(odds)
