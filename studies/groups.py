@@ -17,7 +17,7 @@ import numpy as np
 import trueup as tu
 from trueup.aggregates import allocate
 from trueup.contingency import plug_in
-from trueup.errors import TrueupWarning
+from trueup.errors import EstimateError, TrueupWarning
 from trueup.groups.draw import GroupData, correct_groups, mean_values
 from trueup.groups.rates import base_rates
 from trueup.strata import POOLINGS, draw_rows, pool_strata
@@ -151,7 +151,10 @@ def replicate_strata(rng: np.random.Generator, kappa: float) -> dict[str, np.nda
         draws = np.empty((1000, J))
         for j in range(J):
             a, gamma = pooled.alpha[:, j] + cells[j], prior.gamma + cells[j].sum(axis=1)
-            rows = draw_rows(a, gamma, v_hat[j], 1000, rng)
+            try:
+                rows = draw_rows(a, gamma, v_hat[j], 1000, rng)
+            except EstimateError:  # no draw of P is permissible
+                return {"refused": pooling}
             theta = rows.P * rows.beta[:, :, None]
             M = allocate(theta / theta.sum(axis=1, keepdims=True), v_hat[j], rng)
             draws[:, j] = M.sum(axis=2)[:, 1]
@@ -172,7 +175,10 @@ def replicate_strata(rng: np.random.Generator, kappa: float) -> dict[str, np.nda
 
 def print_strata(replications: int, rng: np.random.Generator, kappa: float) -> None:
     """Print mean squared error and coverage of each kind of pooling."""
-    runs = [replicate_strata(rng, kappa) for _ in range(replications)]
+    runs, refused = [], []
+    while len(runs) < replications:
+        run = replicate_strata(rng, kappa)
+        (refused if "refused" in run else runs).append(run)
     print(f"\n10 strata, 30 test units each, true κ = {kappa:g}, {replications} replications")
     print(f"{'pooling':<9} {'MSE':>9} {'cover':>7} {'MSE of sum':>11} {'cover':>7}")
     for name in POOLINGS:
@@ -180,6 +186,10 @@ def print_strata(replications: int, rng: np.random.Generator, kappa: float) -> N
         sums = [np.mean([r[name, k] for r in runs]) for k in ("sum", "sum cover")]
         print(f"{name:<9} {parts[0]:9.4g} {parts[1]:7.3f} {sums[0]:11.4g} {sums[1]:7.3f}")
     print(f"{'naive':<9} {np.mean([r['naive'] for r in runs]):9.4g}")
+    for name in POOLINGS:
+        many = sum(run["refused"] == name for run in refused)
+        if many:
+            print(f"{name}: {many} more populations had a stratum for which no P is permissible")
     print("median learned κ per row:", np.median([r["kappa"] for r in runs], axis=0).round(1))
 
 
