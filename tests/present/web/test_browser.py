@@ -116,18 +116,23 @@ def test_peculiar_example_by_keyboard_only(open_page, shoot):
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the form")).to_be_focused()
     page.keyboard.press("Enter")
-    for _ in range(2):  # past the examples
-        page.keyboard.press("Tab")
-    for name, cells in (("webshop", "41"), ("other", "23")):
-        page.keyboard.press("Control+a")
-        page.keyboard.type(name)
-        for cell in cells:
-            page.keyboard.press("Tab")
-            page.keyboard.type(cell)
-        page.keyboard.press("Tab")
-    page.keyboard.type("10")
+    expect(page.locator("#main")).to_be_focused()  # the browser gets there in its own time
     page.keyboard.press("Tab")
-    page.keyboard.type("90")
+    expect(page.get_by_label("Load an example")).to_be_focused()
+    for label, typed in (
+        ("name of class 1", "webshop"),
+        ("test units truly webshop, predicted webshop", "4"),
+        ("test units truly webshop, predicted class 2", "1"),
+        ("name of class 2", "other"),
+        ("test units truly other, predicted webshop", "2"),
+        ("test units truly other, predicted other", "3"),
+        ("units in the population predicted webshop", "10"),
+        ("units in the population predicted other", "90"),
+    ):
+        page.keyboard.press("Tab")
+        expect(page.get_by_label(label)).to_be_focused()
+        page.keyboard.press("Control+a")
+        page.keyboard.type(typed)
     answer = answer_of(page)
     expect(answer.get_by_role("status")).to_contain_text("as predicted 10")
     while not page.locator("input[name=design]:focus").count():

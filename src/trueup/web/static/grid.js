@@ -13,14 +13,21 @@ const FOOT = [
 // `changed(true)` when a name, a number or the size is other than before.
 export function makeGrid(state, changed) {
   const K = () => state.classes.length;
+  let labels = []; // [element, what it is called], which follows the names of the classes
+
+  function called(label, node) {
+    labels.push([node, label]);
+    node.setAttribute("aria-label", label());
+    return node;
+  }
 
   function field(place, value, label, set, extra = {}) {
-    const input = el("input", { value, "aria-label": label, "data-place": place.join("-"),
+    const input = el("input", { value, "data-place": place.join("-"),
       "aria-describedby": "grid-error", autocomplete: "off", ...extra });
     input.addEventListener("input", () => { set(input.value); changed(); fit(); });
     input.addEventListener("paste", (event) => paste(event, place));
     input.addEventListener("keydown", (event) => move(event, place));
-    return input;
+    return called(label, input);
   }
 
   // Fields are as wide as the longest number in the grid, up to a billion or so.
@@ -34,24 +41,29 @@ export function makeGrid(state, changed) {
     return field(place, value, label, set, { inputmode: "decimal", class: "number", placeholder });
   }
 
+  function rename(g, text) {
+    state.classes[g] = text;
+    document.querySelectorAll(`[data-name="${g}"]`).forEach((node) => { node.textContent = text; });
+    labels.forEach(([node, label]) => node.setAttribute("aria-label", label()));
+  }
+
   function draw() {
+    labels = [];
     const names = state.classes;
     const head = names.map((name, h) => el("th", { scope: "col", "data-name": h }, name));
     const body = names.map((name, g) => el("tr", {},
       el("th", { scope: "row" }, el("span", { class: "named" },
-        field(["class", g], name, `name of class ${g + 1}`, (text) => {
-          state.classes[g] = text;
-          document.querySelectorAll(`[data-name="${g}"]`).forEach((node) => { node.textContent = text; });
-        }, { class: "name", maxlength: 300, spellcheck: "false" }),
-        K() > 2 ? el("button", { type: "button", class: "remove", "aria-label": `remove ${name}`, title: "remove this class",
-          onclick: () => { remove(state, g); draw(); changed(); focus(["class", Math.min(g, K() - 1)]); } }, "×") : null)),
-      ...names.map((other, h) => el("td", { class: g === h ? "agree" : null },
-        number(["test", g, h], state.test[g][h], `test units truly ${name}, predicted ${other}`,
+        field(["class", g], name, () => `name of class ${g + 1}`, (text) => rename(g, text),
+          { class: "name", maxlength: 300, spellcheck: "false" }),
+        K() > 2 ? called(() => `remove ${state.classes[g]}`, el("button", { type: "button", class: "remove", title: "remove this class",
+          onclick: () => { remove(state, g); draw(); changed(); focus(["class", Math.min(g, K() - 1)]); } }, "×")) : null)),
+      ...names.map((_, h) => el("td", { class: g === h ? "agree" : null },
+        number(["test", g, h], state.test[g][h], () => `test units truly ${state.classes[g]}, predicted ${state.classes[h]}`,
           (text) => { state.test[g][h] = text; }, "0")))));
     const foot = FOOT.filter(([key]) => state[key]).map(([key, words, label]) => el("tr", {},
       el("th", { scope: "row" }, words),
-      ...names.map((name, h) => el("td", {},
-        number([key, h], state[key][h], label(name), (text) => { state[key][h] = text; })))));
+      ...names.map((_, h) => el("td", {},
+        number([key, h], state[key][h], () => label(state.classes[h]), (text) => { state[key][h] = text; })))));
     const across = (words) => el("tr", { class: "across" }, el("td", {}), el("th", { colspan: K(), scope: "colgroup" }, words));
     $("grid").replaceChildren(el("table", { class: "grid" },
       el("caption", { class: "unseen" }, "Test set: true classes down, predicted classes across. Below: the population."),
