@@ -124,15 +124,15 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     without = int(found.groups.v_hat_b[[None in label for label in found.groups.labels]].sum())
     if without:
         found.warnings.append(
-            f"{without:,} rows of {population.name} have no label in one of "
-            f"{list(found.groups.columns)}: they are a group of their own, labelled None."
+            f"Rows of {population.name} without a label in one of {list(found.groups.columns)}: "
+            f"{without:,}. They are a group of their own, labelled None."
         )
     if not found.unplaced:
         return
     units, first = sum(found.unplaced.values()), next(iter(found.unplaced))
     words = (
-        f"{units:,} units of {test_set.name} are in groups or strata that {population.name} does "
-        f"not hold; the first is {first}."
+        f"Units of {test_set.name} in groups or strata that {population.name} does not hold: "
+        f"{units:,}; the first is in {first}."
     )
     if overlap:
         raise DataError(
@@ -230,6 +230,6 @@ def _left_out(table: Table, tally: Tally) -> list[str]:
         return []
     reasons = ", ".join(f"{column!r} of {count:,}" for column, count in tally.left_out.items())
     return [
-        f"{tally.rows_left_out:,} rows of {table.name} were left out: no usable value"
+        f"Rows of {table.name} that were left out: {tally.rows_left_out:,}. No usable value"
         + (f" in {reasons}." if reasons else " for them in the population.")
     ]

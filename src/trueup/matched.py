@@ -122,6 +122,6 @@ def _refuse_duplicates(ids: Sequence[Hashable], id: str, table: Table) -> None:
     if twice:
         raise DataError(
             f"Column {id!r} of {table.name} must name each unit once; {twice[0]!r} comes more than "
-            f"once ({len(twice):,} rows too many).",
+            f"once (rows too many: {len(twice):,}).",
             hint="remove the duplicate rows.",
         )

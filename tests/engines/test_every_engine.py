@@ -111,7 +111,8 @@ def test_missing_values_get_the_same_words(engine, folder, servers):
     assert UNITS - bad == found.whole.N
     (note,) = found.warnings
     assert note == (
-        f"{bad} rows of {name} were left out: no usable value in 'predicted' of 1, 'y' of {bad}."
+        f"Rows of {name} that were left out: {bad}. No usable value in 'predicted' of 1, "
+        f"'y' of {bad}."
     )
     holes["predicted"][4] = "a"
     mended = make(engine, pa.table(holes, schema=POPULATION.schema), folder, servers)
