@@ -27,6 +27,7 @@ LAYERS = [
     {"tables", "charts", "local_frames", "arrow_sums"},
     {"frames", "plots"},
     {"duck"},
+    {"arrow_files"},
     {"files"},
     {"matched"},
     {"sources", "gather", "binning"},

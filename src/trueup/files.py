@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from trueup.arrow_files import arrow_dataset, check_batches
 from trueup.duck import DuckTable, first_line, run_with_progress
 from trueup.errors import DataError, FileError
 from trueup.tables import Progress
@@ -44,7 +45,7 @@ class FileTable(DuckTable):
         connection = duckdb.connect(":memory:trueup")  # one engine for all of our connections
         connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
         if self._format == "arrow":
-            connection.register("trueup_arrow", _arrow_dataset(self._path, self._patterns))
+            connection.register("trueup_arrow", arrow_dataset(self._path, self._patterns))
         return connection
 
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
@@ -194,22 +195,10 @@ class FileTable(DuckTable):
         self._checked.update(wanted)
 
     def _check_batches(self, columns: Sequence[str]) -> None:
-        """Refuse Arrow data that point outside their own buffers: DuckDB would follow them."""
+        """Refuse Arrow data that are broken, each column once."""
         wanted = [column for column in columns if column not in self._checked]
-        if not wanted:
-            return
-        import pyarrow as pa  # type: ignore[import-untyped]
-
-        try:
-            for file in _arrow_files(self._patterns):
-                with pa.memory_map(file) as source:
-                    reader = pa.ipc.open_file(source)  # the dataset's own reader follows them too
-                    for i in range(reader.num_record_batches):
-                        batch = reader.get_batch(i)
-                        present = [name for name in wanted if name in batch.schema.names]
-                        batch.select(present).validate(full=True)
-        except (pa.ArrowException, OSError) as error:
-            raise _broken_arrow(self.name, error) from None
+        if wanted:
+            check_batches(self._patterns, wanted, self.name)
         self._checked.update(wanted)
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
@@ -263,43 +252,6 @@ def _find(path: str, name: str) -> tuple[str, list[str]]:
     raise FileError(
         f"A table must be a CSV, a Parquet or an Arrow file; {name!r} came.",
         hint="rename it to end in .csv, .parquet or .arrow, or pass a dataframe.",
-    )
-
-
-def _arrow_dataset(path: str, patterns: list[str]) -> Any:
-    """Give Arrow files as a dataset that streams; DuckDB has no reader of its own for them."""
-    try:
-        import pyarrow as pa
-        import pyarrow.dataset as ds  # type: ignore[import-untyped]
-    except ImportError:
-        raise FileError(
-            "Arrow files need PyArrow, which is not installed.",
-            hint="install pyarrow, or write the table as Parquet.",
-        ) from None
-    files = _arrow_files(patterns)
-    if not files:
-        raise FileError(
-            f"The path {path!r} must exist; nothing is there.",
-            hint="check the spelling and the folder you are in.",
-        )
-    try:
-        return ds.dataset(files, format="ipc")
-    except (pa.ArrowException, OSError) as error:
-        raise _broken_arrow(os.path.basename(path), error) from None
-
-
-def _arrow_files(patterns: list[str]) -> list[str]:
-    return sorted(
-        file
-        for pattern in patterns
-        for file in ([pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True))
-    )
-
-
-def _broken_arrow(name: str, error: BaseException) -> FileError:
-    return FileError(
-        f"{name} must be a readable Arrow file; PyArrow says: {first_line(error)}",
-        hint="is the file whole? A copy or download that was cut off looks like this.",
     )
 
 
