@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from trueup.column_names import check_names, group_names, names_of
 from trueup.counts import Counts, make_counts
 from trueup.errors import OptionError, TrueupWarning
 from trueup.estimate import Estimate
@@ -118,6 +119,8 @@ def correct(
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
+    check_names(predicted=predicted, true=true, value=value, id=id)
+    groups, within = group_names(by), names_of("strata", strata)
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in ("random", "by_prediction")
@@ -132,7 +135,7 @@ def correct(
         if strata:
             raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
         population, audited, prior = bin_tables(population, audited, prior, id, missing)
-        strata = prior.bin_name
+        within = (prior.bin_name,)
     found = gather_groups(
         population,
         audited,
@@ -142,8 +145,8 @@ def correct(
         id=id,
         overlap=design != "shifted" if overlap is None else overlap,
         classes=classes,
-        by=_columns(by),
-        strata=_columns(strata),
+        by=groups,
+        strata=within,
         missing=missing,
         progress=progress,
     )
@@ -151,7 +154,7 @@ def correct(
         found.whole,
         population.native,
         found.warnings,
-        (found, pooling, keep_draws) if by or strata else None,
+        (found, pooling, keep_draws) if groups or within else None,
         asked,
         design=design,
         method=method,
@@ -242,11 +245,6 @@ def correct_counts(
         seed=seed,
         progress=progress,
     )
-
-
-def _columns(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """One column or several, or none."""
-    return () if not given else (given,) if isinstance(given, str) else tuple(given)
 
 
 def _local_frame(columns: dict[str, list[Any]]) -> Any:

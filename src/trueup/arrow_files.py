@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from trueup.errors import FileError
 __all__ = ["arrow_dataset", "check_batches"]
 
 
-def arrow_dataset(path: str, patterns: Sequence[str]) -> Any:
+def arrow_dataset(path: str, files: Sequence[str]) -> Any:
     """Give Arrow files as a dataset that streams; DuckDB has no reader of its own for them."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -23,24 +22,18 @@ def arrow_dataset(path: str, patterns: Sequence[str]) -> Any:
             "Arrow files need PyArrow, which is not installed.",
             hint="install pyarrow, or write the table as Parquet.",
         ) from None
-    files = _found(patterns)
-    if not files:
-        raise FileError(
-            f"The path {path!r} must exist; nothing is there.",
-            hint="check the spelling and the folder you are in.",
-        )
     try:
-        return ds.dataset(files, format="ipc")
+        return ds.dataset(list(files), format="ipc", partitioning="hive")
     except (pa.ArrowException, OSError) as error:
         raise _broken(os.path.basename(path), error) from None
 
 
-def check_batches(patterns: Sequence[str], columns: Sequence[str], name: str) -> None:
+def check_batches(files: Sequence[str], columns: Sequence[str], name: str) -> None:
     """Refuse data that point outside their own buffers: DuckDB would follow them."""
     import pyarrow as pa
 
     try:
-        for file in _found(patterns):
+        for file in files:
             with pa.memory_map(file) as source:
                 reader = pa.ipc.open_file(source)  # the dataset's own reader follows them too
                 for i in range(reader.num_record_batches):
@@ -49,14 +42,6 @@ def check_batches(patterns: Sequence[str], columns: Sequence[str], name: str) ->
                     batch.select(present).validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise _broken(name, error) from None
-
-
-def _found(patterns: Sequence[str]) -> list[str]:
-    return sorted(
-        file
-        for pattern in patterns
-        for file in ([pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True))
-    )
 
 
 def _broken(name: str, error: BaseException) -> FileError:

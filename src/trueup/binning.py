@@ -9,7 +9,14 @@ import numpy as np
 
 from trueup.errors import DataError
 from trueup.prior import Regression
-from trueup.tables import Table, check_value_kind, plain, refuse_missing, require_columns
+from trueup.tables import (
+    Table,
+    check_value_kind,
+    empty_table,
+    plain,
+    refuse_missing,
+    require_columns,
+)
 
 __all__ = ["bin_tables"]
 
@@ -64,5 +71,5 @@ def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table, missing: st
         refuse_missing(table, column, int(bad.sum()))
     x = x[~bad]  # they are in no bin, and left out with it
     if not len(x):
-        raise DataError(f"{table.name} must hold at least one unit; it is empty.")
+        raise empty_table(table)
     return x

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueup.column_names import check_names
 from trueup.contingency import plug_in, solve_Q
 from trueup.counts import Counts
 from trueup.design import DOUBTFUL, design_p_value, design_warning
@@ -76,6 +77,7 @@ def check(
     from trueup.gather import gather
     from trueup.sources import open_table
 
+    check_names(predicted=predicted, true=true, value=value, id=id)
     population = open_table(predictions, "predictions")
     inside = design != "shifted" if overlap is None else overlap
     counts = gather(

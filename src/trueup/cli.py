@@ -160,7 +160,7 @@ def correct(
     import trueup
     from trueup.prior_words import place_rates
 
-    write = writers(output, report)
+    write = writers(output, report, predictions, test_set)
     if classes is None and options["P"] and options["P"][1]:  # the rates' file has labels
         classes = ",".join(options["P"][1])
     labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
@@ -252,11 +252,11 @@ def demo(folder: Path, seed: int) -> None:
         run_demo(folder, seed)
 
 
-def writers(output: str | None, report: str | None) -> Callable[[Estimate], None]:
+def writers(output: str | None, report: str | None, *inputs: str) -> Callable[[Estimate], None]:
     """Check both paths before any work is done, and give the function that writes to them."""
     from trueup.output import writer
 
-    write = writer(output)
+    write = writer(output, *inputs)
     if report is None:
         return write
     from trueup.reporting import check_path, write_report

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import threading
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,16 @@ import numpy as np
 from trueup.errors import DataError
 from trueup.tables import Kind, Missing, Progress, Tally, check_value_kind, make_tally
 
-__all__ = ["DuckTable", "RelationTable", "first_line", "kind_of", "run_with_progress"]
+__all__ = [
+    "DuckTable",
+    "RelationTable",
+    "first_line",
+    "identifier",
+    "kind_of",
+    "quoted",
+    "reason",
+    "run_with_progress",
+]
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
 TICK = 0.2  # seconds between looks at the progress of a query
@@ -33,9 +44,9 @@ class DuckTable:
     def _column(self, column: str) -> str:
         """Give a column in SQL, or what a bin is made of; unusable values are in none."""
         if self._bins is None or column != self._bins[0]:
-            return _name(column)
+            return identifier(column)
         _, of, edges = self._bins
-        x = f"TRY_CAST({_name(of)} AS DOUBLE)"
+        x = f"TRY_CAST({identifier(of)} AS DOUBLE)"
         above = " + ".join(f"({x} > {_literal(edge)})::BIGINT" for edge in edges) or "0"
         return f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)"
 
@@ -72,11 +83,11 @@ class DuckTable:
         if value is None:
             figures, columns = "count(*), 0, 0, 0, 0", labels
         else:
-            y = f"{_name(value)}::DOUBLE"
+            y = f"{identifier(value)}::DOUBLE"
             # Whole numbers and decimals add up exactly (128 bits); doubles with Kahan's fsum.
             kind = self._types()[value].removeprefix("U").split("(")[0]
             exact = kind in INTEGERS - {"HUGEINT", "BIGNUM"} or kind == "DECIMAL"
-            columns = [*labels, f"{y} AS y", f"{_name(value) if exact else y} AS x"]
+            columns = [*labels, f"{y} AS y", f"{identifier(value) if exact else y} AS x"]
             # y - y is 0 for finite values only, and no statistics of a file can say otherwise:
             # DuckDB 2.0 trusts those that pyarrow writes, which leave NaN out.
             ok = " FILTER ((y - y) = 0)" if careful else ""
@@ -116,11 +127,11 @@ class DuckTable:
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
         """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
-        chosen = [*map(self._column, columns), *([f"{_name(value)}::DOUBLE"] if value else [])]
+        chosen = [*map(self._column, columns), *([f"{identifier(value)}::DOUBLE"] if value else [])]
         source = self._from([column for column in columns if column != id], value)
         sql = f"SELECT {', '.join(chosen)} FROM {source}"
         if id is not None:
-            sql += f" WHERE {_name(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
+            sql += f" WHERE {identifier(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
         return self._labels(self._query(sql), columns)
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
@@ -129,7 +140,7 @@ class DuckTable:
 
     def largest(self, value: str, count: int) -> list[float]:
         """Give the `count` largest values."""
-        values = f"SELECT {_name(value)}::DOUBLE AS y FROM {self._source([], value)}"
+        values = f"SELECT {identifier(value)}::DOUBLE AS y FROM {self._source([], value)}"
         sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
         return [row[0] for row in self._query(sql)]
 
@@ -145,26 +156,32 @@ class RelationTable(DuckTable):
         """Give the lazy relation of a query on this one."""
         return self._relation.query("trueup_relation", sql)
 
-    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         import duckdb
 
         try:
-            return self.plan(sql).fetchall()  # type: ignore[no-any-return]
+            yield
         except duckdb.Error as error:
             raise DataError(
                 f"{self.name} must be readable; DuckDB says: {first_line(error)}"
             ) from None
 
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        with self._reading():
+            return self.plan(sql).fetchall()  # type: ignore[no-any-return]
+
     def _types(self) -> dict[str, str]:
-        relation = self._relation
-        return dict(zip(relation.columns, map(str, relation.types), strict=True))
+        with self._reading():
+            relation = self._relation
+            return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
     def _source(self, columns: Sequence[str], value: str | None) -> str:
         return "trueup_relation"
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a relation on the same connection."""
-        names = ", ".join(map(_name, columns))
+        names = ", ".join(map(identifier, columns))
         values = ", ".join(
             f"({', '.join(map(_literal, row))})" for row in zip(*columns.values(), strict=True)
         )
@@ -203,11 +220,21 @@ def run_with_progress(
 
 
 def first_line(error: BaseException) -> str:
-    """Give the first line of a message: the rest is DuckDB's advice to itself."""
+    """Give the first line of a message: the rest is a library's advice to itself."""
     return str(error).strip().splitlines()[0]
 
 
-def _name(column: str) -> str:
+def reason(error: BaseException) -> str:
+    """Give what DuckDB says: the first line, and of a line of CSV what is wrong with it."""
+    first, *more = [line.strip() for line in str(error).strip().splitlines()]
+    if "CSV Error on Line" not in first:
+        return first
+    after = [line for line in more if line and not line.startswith("Original Line")]
+    return f"{first.split(': ')[-2]}: {first.split(': ')[-1]}. {after[0]}" if after else first
+
+
+def identifier(column: str) -> str:
+    """Give the name of a column in SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
@@ -220,7 +247,17 @@ def _literal(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         return f"'{value!r}'::DOUBLE"
-    return "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, datetime.date):
+        kind = "TIMESTAMP" if isinstance(value, datetime.datetime) else "DATE"
+        return f"'{value.isoformat()}'::{kind}"
+    return quoted(str(value))
+
+
+def quoted(text: str | Sequence[str]) -> str:
+    """Give a text in SQL, or a list of them."""
+    if isinstance(text, str):
+        return "'" + text.replace("'", "''") + "'"
+    return f"[{', '.join(map(quoted, text))}]"
 
 
 def kind_of(duckdb_type: str) -> Kind:

@@ -14,7 +14,13 @@ from typing import Any
 
 from trueup.arrow_sums import sums_by
 from trueup.errors import DataError
-from trueup.local_frames import local_frame, make_frame, with_plain_types
+from trueup.libraries import collect, kind_of, reading
+from trueup.local_frames import (
+    local_frame,
+    make_frame,
+    with_plain_dictionaries,
+    with_plain_types,
+)
 from trueup.tables import Kind, Missing, Progress, Tally, check_value_kind, make_tally
 
 __all__ = ["FrameTable"]
@@ -32,17 +38,20 @@ class FrameTable:
         import narwhals.stable.v2 as nw
 
         self.name = role
-        try:
-            self._frame: Any = nw.from_native(frame)
-        except TypeError:
-            raise DataError(
-                f"{role} must be a path or a dataframe; {type(frame).__name__} came.",
-                hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
-            ) from None
-        if self._frame.implementation.is_pandas():
-            self._frame = nw.from_native(with_plain_types(self._frame.to_native()))
-        self._lazy = isinstance(self._frame, nw.LazyFrame)
-        self._schema = self._frame.collect_schema()
+        with reading(self):
+            try:
+                self._frame: Any = nw.from_native(frame)
+            except TypeError:
+                raise DataError(
+                    f"{role} must be a path or a dataframe; {type(frame).__name__} came.",
+                    hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
+                ) from None
+            if self._frame.implementation.is_pandas():
+                self._frame = nw.from_native(with_plain_types(self._frame.to_native()))
+            elif self._frame.implementation.is_pyarrow():
+                self._frame = nw.from_native(with_plain_dictionaries(self._frame.to_native()))
+            self._lazy = isinstance(self._frame, nw.LazyFrame)
+            self._schema = self._frame.collect_schema()
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
         """Give the table with one column more: how many of the edges this column is above."""
@@ -61,7 +70,7 @@ class FrameTable:
 
     def kinds(self) -> dict[str, Kind]:
         """Give the columns and what kind of values each holds."""
-        return {name: _kind(dtype) for name, dtype in self._schema.items()}
+        return {name: kind_of(dtype) for name, dtype in self._schema.items()}
 
     def tally(
         self,
@@ -77,11 +86,14 @@ class FrameTable:
         if value is None:
             import narwhals.stable.v2 as nw
 
-            counted = self._keys(keys).group_by(names, drop_null_keys=False)
-            rows = [(*row, 0, 0, 0, 0) for row in _collect(counted.agg(nw.len().alias("units")))]
+            with reading(self):
+                counted = self._keys(keys).group_by(names, drop_null_keys=False)
+                found = collect(counted.agg(nw.len().alias("units")))
+            rows = [(*row, 0, 0, 0, 0) for row in found]
         else:
             check_value_kind(self, value, self.kinds()[value])
-            rows = self._in_memory(keys, value) or self._by_query(keys, value)
+            with reading(self):
+                rows = self._in_memory(keys, value) or self._by_query(keys, value)
         return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
 
     def _keys(self, keys: Sequence[str], *more: Any) -> Any:
@@ -108,6 +120,9 @@ class FrameTable:
 
         column, high, low = nw.col(value), nw.col("high"), nw.col("low")
         if not self._whole(value):
+            if self._frame.implementation.is_pandas():
+                y = nw.new_series("y", self._doubles(value), nw.Float64, backend="pandas")
+                return self._keys(keys, y)
             if isinstance(self._schema[value], nw.Boolean):
                 column = column.cast(nw.Int32)  # PostgreSQL has no other way to a double
             implementation = self._frame.implementation
@@ -116,9 +131,17 @@ class FrameTable:
                 column = column.cast(nw.String)  # PyArrow makes no double of a number above 2**53
             return self._keys(keys, column.cast(nw.Float64).alias("y"))
         frame = self._keys(keys, column.alias("x"), (column // SPLIT).alias("high"))
+        if self._frame.implementation.is_ibis():  # it divides as doubles: 2**63 - 1 is rounded up
+            most = 2**63 // SPLIT - 1
+            frame = frame.with_columns(high=nw.when(high > most).then(most).otherwise(high))
         frame = frame.with_columns(low=(nw.col("x") - high * SPLIT).cast(nw.Float64))
         frame = frame.with_columns(high=high.cast(nw.Float64) * float(SPLIT))
         return frame.with_columns(y=high + low)
+
+    def _doubles(self, value: str) -> Any:
+        """Give a column of pandas as it holds NaN and null alike: in plain doubles."""
+        column = self._frame.to_native()[value]
+        return column.to_numpy(dtype="float64", na_value=math.nan)
 
     def plan(self, keys: Sequence[str], value: str, *, careful: bool = False) -> Any:
         """Give the group-by as one query that has not run yet.
@@ -152,12 +175,12 @@ class FrameTable:
     def _by_query(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]]:
         """Send the query, and a careful one only when the first met an unusable value."""
         k = len(keys)
-        found = _collect(self.plan(keys, value))
+        found = collect(self.plan(keys, value))
         doubtful = any(
             row[k] != row[k + 1] or not math.isfinite(row[k + 4] or 0.0) for row in found
         )
         if doubtful:
-            found = _collect(self.plan(keys, value, careful=True))
+            found = collect(self.plan(keys, value, careful=True))
         rows = []
         for row in found:
             units, usable, high, low, squares, least = row[k:]
@@ -198,7 +221,7 @@ class FrameTable:
                 frame = _squared(frame.lazy(), sigma)
             grouped = frame.group_by(names, drop_null_keys=False)
             sums = (nw.col(name).sum() for name in (*parts, "y2"))
-            found = _collect(grouped.agg(nw.len().alias("units"), *sums))
+            found = collect(grouped.agg(nw.len().alias("units"), *sums))
         least = -1.0 if signed else 0.0
         return [
             (*row[: len(keys) + 1], 0, math.fsum(row[len(keys) + 1 : -1]), row[-1], least)
@@ -222,7 +245,8 @@ class FrameTable:
         chosen = [self._label(column).alias(f"key_{i}") for i, column in enumerate(columns)]
         if value is not None:
             chosen.append(nw.col(value).alias("y"))
-        return _collect(frame.select(*chosen))
+        with reading(self):
+            return collect(frame.select(*chosen))
 
     def largest(self, value: str, count: int) -> list[float]:
         """Give the `count` largest values."""
@@ -231,7 +255,8 @@ class FrameTable:
         y = nw.col("y")
         frame = self._columns([], value).select("y")
         frame = frame.filter(((y - y) == 0.0).fill_null(False))
-        return [float(row[0]) for row in _collect(frame.top_k(count, by="y"))]
+        with reading(self):
+            return [float(row[0]) for row in collect(frame.top_k(count, by="y"))]
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a dataframe of the user's own kind; of a cluster or a database, a local one."""
@@ -260,28 +285,3 @@ def _squared(frame: Any, sigma: float | None) -> Any:
         return frame.with_columns(y2=y * y)
     frame = frame.with_columns(y2=y * y, high=(y + sigma) - sigma)
     return frame.with_columns(low=y - nw.col("high"))
-
-
-def _collect(frame: Any) -> list[tuple[Any, ...]]:
-    """Run the query where the table is, and give its few rows as they come."""
-    import narwhals.stable.v2 as nw
-
-    if isinstance(frame, nw.LazyFrame):
-        if frame.implementation.is_spark_like() and hasattr(frame.to_native(), "collect"):
-            return [tuple(row) for row in frame.to_native().collect()]
-        frame = frame.collect()
-    return list(zip(*(frame[name].to_list() for name in frame.columns), strict=True))
-
-
-def _kind(dtype: Any) -> Kind:
-    import narwhals.stable.v2 as nw
-
-    if dtype.is_integer():
-        return "integer"
-    if dtype.is_numeric():
-        return "number"
-    if isinstance(dtype, nw.Boolean):
-        return "boolean"
-    if isinstance(dtype, nw.Date | nw.Datetime):
-        return "date"
-    return "text" if isinstance(dtype, nw.String | nw.Categorical | nw.Enum) else "other"

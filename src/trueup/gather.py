@@ -61,6 +61,9 @@ def gather_groups(
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; {missing!r} came.')
+    if population.name == test_set.name:  # two files of one name: messages must tell which
+        name = population.name
+        population.name, test_set.name = f"{name} (predictions)", f"{name} (the test set)"
     match = id if overlap else None
     parts = [*strata, *by]
     kinds, test_kinds = _check_kinds(population, test_set, predicted, true, value, match, parts)

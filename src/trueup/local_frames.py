@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
 from trueup.errors import TrueupError
 
-__all__ = ["local_frame", "make_frame", "with_plain_types"]
+__all__ = ["local_frame", "make_frame", "one_kind", "with_plain_dictionaries", "with_plain_types"]
 
 # What pandas finds in a column of Python objects, and the type that holds the same.
 OBJECTS = {
@@ -37,6 +38,7 @@ def make_frame(columns: dict[str, list[Any]], library: Any) -> Any:
     """Make a dataframe whose columns keep their type when some or all of their cells are None."""
     import narwhals.stable.v2 as nw
 
+    columns = {name: one_kind(cells) for name, cells in columns.items()}
     if library == "pandas":
         import pandas as pd  # type: ignore[import-untyped]
 
@@ -46,6 +48,19 @@ def make_frame(columns: dict[str, list[Any]], library: Any) -> Any:
     empty = [name for name, cells in columns.items() if set(cells) <= {None}]
     frame = nw.from_dict(columns, backend=library)
     return frame.with_columns(nw.col(name).cast(nw.Float64) for name in empty).to_native()
+
+
+def one_kind(cells: list[Any]) -> list[Any]:
+    """Give dates among times as times, and numbers that no 64 bits hold as text."""
+    kinds = {type(cell) for cell in cells}
+    if {datetime.date, datetime.datetime} <= kinds:
+        midnight = datetime.time.min
+        return [
+            datetime.datetime.combine(x, midnight) if type(x) is datetime.date else x for x in cells
+        ]
+    if int in kinds and max(x for x in cells if type(x) is int) >= 2**63:
+        return [None if x is None else str(x) for x in cells]
+    return cells
 
 
 def _pandas_dtype(cells: list[Any]) -> str | None:
@@ -67,6 +82,9 @@ def with_plain_types(frame: Any) -> Any:
 
     made = frame.copy(deep=False)
     for name, dtype in frame.dtypes.items():
+        if isinstance(dtype, pd.CategoricalDtype) and dtype.categories.dtype.kind in "iub":
+            whole = dtype.categories.dtype.kind != "b"  # numbers as a category are numbers
+            made[name] = frame[name].astype("Int64" if whole else "boolean")
         if str(dtype) != "object":
             continue
         kind = pd.api.types.infer_dtype(frame[name], skipna=True)
@@ -74,3 +92,12 @@ def with_plain_types(frame: Any) -> Any:
             with suppress(TypeError, ValueError, OverflowError):
                 made[name] = frame[name].astype(OBJECTS[kind])
     return made
+
+
+def with_plain_dictionaries(table: Any) -> Any:
+    """Give a PyArrow table whose dictionaries of anything but text are what they hold."""
+    for i, field in enumerate(table.schema):
+        held = getattr(field.type, "value_type", None)
+        if str(field.type).startswith("dictionary") and "string" not in str(held):
+            table = table.set_column(i, field.name, table.column(i).cast(held))
+    return table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import DataError
-from trueup.tables import Missing, Table, Tally, plain, refuse_missing
+from trueup.tables import Kind, Missing, Table, Tally, empty_table, plain, refuse_missing
 
 __all__ = ["check_id_kinds", "matched_tally"]
 
@@ -43,10 +43,7 @@ def matched_tally(
         for row in test_set.rows([id, true, *([predicted] if has_prediction else [])])
     ]
     if not audited:
-        raise DataError(
-            f"{test_set.name} must hold at least one unit; it is empty.",
-            hint="check the path, or the filter that made the table.",
-        )
+        raise empty_table(test_set)
     left_out: dict[str, int] = {}
     for position, column in enumerate((id, true)):
         nulls = sum(row[position] is None for row in audited)
@@ -57,7 +54,8 @@ def matched_tally(
     usable = [row for row in audited if row[0] is not None and row[1] is not None]
     ids = [row[0] for row in usable]
     _refuse_duplicates(ids, id, test_set)
-    found = population.rows([id, *parts, predicted], value=value, id=id, among=ids)
+    among = _written_as(ids, population.kinds()[id])
+    found = population.rows([id, *parts, predicted], value=value, id=id, among=among)
     by_id = _by_id(found, ids, id, population, with_value=value is not None)
 
     wanted = [h for h, column in enumerate([*parts, predicted]) if column not in nullable]
@@ -65,7 +63,7 @@ def matched_tally(
     differ, signed, without = [], False, 0
     for i, g, *prediction in usable:
         *part, h, y = by_id[i]
-        if prediction and prediction[0] is not None and prediction[0] != h:
+        if prediction and None not in (prediction[0], h) and prediction[0] != h:
             differ.append(i)
         # the population's tally has counted these rows already: here they are left out as there
         if not np.isfinite(y) or any((*part, h)[position] is None for position in wanted):
@@ -79,6 +77,12 @@ def matched_tally(
             f"in {population.name}; the first is {id} = {differ[0]!r}.",
             hint="use predictions of the same model for both tables.",
         )
+    if not cells:
+        raise DataError(
+            f"{test_set.name} must hold at least one usable unit; {population.name} has no usable "
+            "value for any of them.",
+            hint="are these the right columns?",
+        )
     figures = [np.array(part) for part in cells.values()]
     return Tally(
         keys=list(cells),
@@ -89,6 +93,15 @@ def matched_tally(
         left_out=left_out,
         rows_left_out=len(audited) - len(usable) + without,
     )
+
+
+def _written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:
+    """Give ids as the population writes them: pandas makes 7.0 of 7 in a column with a gap."""
+    if kind == "number":
+        return [float(i) for i in ids]
+    if kind == "integer":
+        return [int(i) for i in ids if i == int(i)]
+    return list(ids)
 
 
 def _by_id(

@@ -14,6 +14,8 @@ from typing import Any
 
 from trueup.errors import FileError, OptionError
 from trueup.estimate import Estimate
+from trueup.local_frames import one_kind
+from trueup.paths import find
 
 __all__ = ["as_text", "csv_text", "write_whole", "writer"]
 
@@ -27,10 +29,17 @@ def as_text(est: Estimate) -> str:
     return json.dumps({"rows": est.rows(), "info": info}, indent=2, allow_nan=False, default=str)
 
 
-def writer(path: str | None) -> Callable[[Estimate], None]:
+def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
     """Check the path before any work is done, and give the function that writes to it."""
     if path is None:
         return lambda est: None
+    if os.path.isfile(path):
+        for table in inputs:
+            if any(os.path.samefile(path, x) for x in find(table).files if os.path.isfile(x)):
+                raise OptionError(
+                    f"--output must not be a table that is read; {path!r} is part of {table!r}.",
+                    hint="the answer would take the place of the data. Choose another name.",
+                )
     target = Path(path)
     ending = target.suffix.lower()
     makers = {".json": _json_bytes, ".csv": _csv_bytes, ".parquet": _parquet_bytes}
@@ -108,19 +117,23 @@ def _sql_type(values: Iterable[object]) -> str:
     kinds = {type(value) for value in values if value is not None}
     if not kinds:  # a figure that this method does not give
         return "DOUBLE"
-    known = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", datetime.date: "DATE"}
+    known = {
+        bool: "BOOLEAN",
+        int: "BIGINT",
+        float: "DOUBLE",
+        datetime.date: "DATE",
+        datetime.datetime: "TIMESTAMP",
+    }
     return known.get(kinds.pop(), "VARCHAR") if len(kinds) == 1 else "VARCHAR"
 
 
 def _parquet_bytes(est: Estimate) -> bytes:
     import duckdb
 
-    rows = est.rows()
-    columns = ", ".join(
-        f"{_quoted(name)} {_sql_type(row[name] for row in rows)}" for name in rows[0]
-    )
+    cells = {name: one_kind([row[name] for row in est.rows()]) for name in est.rows()[0]}
+    columns = ", ".join(f"{_quoted(name)} {_sql_type(column)}" for name, column in cells.items())
     try:
-        return _written_by_duckdb(columns, rows)
+        return _written_by_duckdb(columns, list(zip(*cells.values(), strict=True)))
     except (duckdb.Error, OSError) as error:
         raise FileError(
             f"There must be room for a temporary Parquet file; {str(error).splitlines()[0]}",
@@ -128,15 +141,13 @@ def _parquet_bytes(est: Estimate) -> bytes:
         ) from None
 
 
-def _written_by_duckdb(columns: str, rows: list[dict[str, Any]]) -> bytes:
+def _written_by_duckdb(columns: str, rows: list[tuple[Any, ...]]) -> bytes:
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE result ({columns})")
         marks = ", ".join("?" for _ in rows[0])
-        connection.executemany(
-            f"INSERT INTO result VALUES ({marks})", [list(row.values()) for row in rows]
-        )
+        connection.executemany(f"INSERT INTO result VALUES ({marks})", rows)
         path = Path(folder) / "result.parquet"
         connection.execute(f"COPY result TO '{path}' (FORMAT parquet)")
         return path.read_bytes()

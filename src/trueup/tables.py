@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "Tally",
     "class_kind",
+    "empty_table",
     "group_kind",
     "is_missing",
     "plain",
@@ -108,7 +109,7 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
     kinds = table.kinds()
     for column in columns:
         if column not in kinds:
-            near = difflib.get_close_matches(column, kinds, n=3, cutoff=0.5)
+            near = _near(column, kinds)
             raise DataError(
                 f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
                 hint=f"did you mean {' or '.join(map(repr, near))}?"
@@ -116,6 +117,13 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
                 else "name the column that holds it.",
             )
     return kinds
+
+
+def _near(column: str, names: Collection[str]) -> list[str]:
+    """Give up to three names that a column may have been meant by, whatever their case."""
+    folded = {str(name).casefold(): name for name in names}
+    near = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
+    return [folded[name] for name in near]
 
 
 def class_kind(table: Table, column: str, kind: Kind) -> Kind:
@@ -163,10 +171,7 @@ def make_tally(
     k, columns = len(keys), list(zip(*rows, strict=True))
     units, bad = (_integers(columns[i]) if rows else np.zeros(0, np.int64) for i in (k, k + 1))
     if not units.sum():
-        raise DataError(
-            f"{table.name} must hold at least one unit; it is empty.",
-            hint="check the path, or the filter that made the table.",
-        )
+        raise empty_table(table)
     sums, squares, least = (
         np.array([float(x or 0) for x in columns[i]]) for i in range(k + 2, k + 5)
     )
@@ -222,6 +227,14 @@ def _plain_column(column: Sequence[Any]) -> Sequence[Any]:
     if {*map(type, column)} <= {str, int, bool, type(None)}:
         return column
     return [plain(label) for label in column]
+
+
+def empty_table(table: Table) -> DataError:
+    """Make the error for a table without rows."""
+    return DataError(
+        f"{table.name} must hold at least one unit; it is empty.",
+        hint="check the path, or the filter that made the table.",
+    )
 
 
 def refuse_missing(table: Table, column: str, count: int) -> None:

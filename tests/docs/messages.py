@@ -58,6 +58,10 @@ def _tables() -> Iterator[str]:
     yield raised(tu.correct, *_files("predicted,y\na,1\nb,many\n"), value="y")
     yield raised(tu.correct, *_files("predicted\n1.5\n2.5\n"))
     yield raised(tu.correct, *_files("predicted\n1\n2\n"))
+    late = "predicted\n" + "1\n" * 30_000 + "01\n"
+    yield raised(tu.correct, *_files(late, "predicted,true\n1,1\n2,2\n"), overlap=False)
+    yield raised(tu.correct, *_files("predicted,y\na,1\nb,2\npredicted,y,z\n" + "a,1,2\n" * 9))
+    yield raised(tu.correct, *_files("predicted,y\n" + "a,1\n" * 30_000 + "b,2,3\n"), value="y")
     yield raised(tu.correct, *_files("unit,predicted\n"))
     yield raised(tu.correct, *_files("predicted,y\na,1e200\nb,1e200\n"), value="y")
     yield raised(tu.correct, *_files(PREDICTIONS + "7,c,3,n\n"))
@@ -80,6 +84,9 @@ def _matching() -> Iterator[str]:
 
 
 def _options() -> Iterator[str]:
+    yield raised(tu.correct, *_files(), by="region", value="")
+    yield raised(tu.correct, *_files(), by=3)
+    yield raised(tu.correct, *_files(), by="estimate")
     counts = ([[4, 1], [2, 3]], [10, 90])
     yield raised(tu.correct_counts, *counts, design="srs")
     yield raised(tu.correct_counts, *counts, method="magic")

@@ -92,6 +92,13 @@ def test_tables_of_two_kinds_go_together(engine, folder, servers):
     same(counted(population, make(other, TEST_SET, folder, servers)).whole, EXACT.whole)
 
 
+def shown(population, test_set):
+    """What messages call the population; of two files of one name they say which it is."""
+    name = open_table(population, "predictions").name
+    alike = name == open_table(test_set, "the test set").name
+    return f"{name} (predictions)" if alike else name
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_missing_values_get_the_same_words(engine, folder, servers):
     holes = POPULATION.to_pydict()
@@ -102,7 +109,7 @@ def test_missing_values_get_the_same_words(engine, folder, servers):
     bad = sum(y is None or not np.isfinite(y) for y in holes["y"])
     broken = make(engine, pa.table(holes, schema=POPULATION.schema), folder, servers)
     test_set = make(engine, TEST_SET, folder, servers)
-    name = open_table(broken, "predictions").name
+    name = shown(broken, test_set)
     words = "of {} must have a usable value for every unit; {} none (null, NaN or infinite)"
     with pytest.raises(trueup.DataError) as caught:
         counted(broken, test_set)
@@ -116,7 +123,7 @@ def test_missing_values_get_the_same_words(engine, folder, servers):
     )
     holes["predicted"][4] = "a"
     mended = make(engine, pa.table(holes, schema=POPULATION.schema), folder, servers)
-    name = open_table(mended, "predictions").name
+    name = shown(mended, test_set)
     with pytest.raises(trueup.DataError) as caught:
         counted(mended, test_set)
     assert str(caught.value).startswith(f"Column 'y' {words.format(name, f'{bad} rows have')}")

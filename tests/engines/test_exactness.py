@@ -64,11 +64,11 @@ def test_ten_million_tenths(engine, tmp_path, servers):
 @pytest.mark.parametrize("engine", [*IN_MEMORY, *DUCKDB, *LAZY])
 def test_long_whole_numbers_add_up_exactly(engine, tmp_path, servers):
     big = 2**53 + 1  # no double holds it
-    values = [big, -big, 3, 2**62, 5 - 2**62, 2**62, 2**61]
-    table = pa.table({"k": ["a", "a", "a", "b", "b", "c", "c"], "y": pa.array(values, pa.int64())})
+    values = [big, -big, 3, 2**62, 5 - 2**62, 2**62, 2**61, 2**63 - 1, 7 - 2**63]
+    table = pa.table({"k": list("aaabbccdd"), "y": pa.array(values, pa.int64())})
     tally = open_table(make(engine, table, tmp_path, servers), "predictions").tally(["k"], "y")
     found = dict(zip(tally.keys, tally.sums, strict=True))
-    assert found == {("a",): 3.0, ("b",): 5.0, ("c",): float(2**62 + 2**61)}
+    assert found == {("a",): 3.0, ("b",): 5.0, ("c",): float(2**62 + 2**61), ("d",): 6.0}
     assert tally.signed
 
 

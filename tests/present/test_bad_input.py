@@ -1,5 +1,7 @@
 """Bad input gets one clear message, exit code 2, and nothing written: from the outside."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -203,6 +205,16 @@ def test_leaving_out_says_how_many(files):
     everything = files(predictions="predicted,y\na,\nb,nan\n")
     refused(["correct", *everything, "--value", "y", "--missing", "leave_out"], "usable unit")
     refused(["correct", *paths, "--missing", "drop"], "leave_out")
+
+
+def test_the_answer_does_not_take_the_place_of_the_data(tmp_path, files):
+    predictions, test_set = files()
+    before = Path(predictions).read_text()
+    (tmp_path / "link.csv").symlink_to(predictions)
+    for output in (predictions, test_set, str(tmp_path / "link.csv")):
+        arguments = ["correct", predictions, test_set, "--output", output]
+        refused(arguments, "must not be a table that is read")
+    assert Path(predictions).read_text() == before
 
 
 def test_folders_and_globs(tmp_path, files):

@@ -9,6 +9,7 @@ from typing import Any
 
 from trueup.api import correct
 from trueup.checks import check
+from trueup.csv_files import OPTIONS as CSV
 from trueup.duck import first_line
 from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate import Estimate
@@ -44,7 +45,7 @@ def look(path: str) -> dict[str, Any]:
 def _first(path: str) -> list[list[str | None]]:
     import duckdb
 
-    reader = "read_parquet(?)" if path.endswith(".parquet") else "read_csv(?, header=true)"
+    reader = "read_parquet(?)" if path.endswith(".parquet") else f"read_csv(?, {CSV})"
     sql = f"SELECT left(CAST(COLUMNS(*) AS VARCHAR), 80) FROM {reader} LIMIT {FEW}"
     try:
         with duckdb.connect() as connection:
