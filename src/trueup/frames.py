@@ -131,7 +131,9 @@ class FrameTable:
                 column = column.cast(nw.String)  # PyArrow makes no double of a number above 2**53
             return self._keys(keys, column.cast(nw.Float64).alias("y"))
         frame = self._keys(keys, column.alias("x"), (column // SPLIT).alias("high"))
-        if self._frame.implementation.is_ibis():  # it divides as doubles: 2**63 - 1 is rounded up
+        implementation = self._frame.implementation
+        if implementation.is_ibis() or implementation.is_spark_like():
+            # they divide as doubles, and 2**63 - 1 is rounded up
             most = 2**63 // SPLIT - 1
             frame = frame.with_columns(high=nw.when(high > most).then(most).otherwise(high))
         frame = frame.with_columns(low=(nw.col("x") - high * SPLIT).cast(nw.Float64))

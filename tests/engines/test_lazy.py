@@ -47,8 +47,8 @@ def test_spark(tmp_path, servers):
 def test_one_query_is_sent(engine, value, tmp_path, servers, monkeypatch):
     table = open_table(make(engine, TABLE, tmp_path, servers), "predictions")
     sent = []
-    collect = frames._collect
-    monkeypatch.setattr(frames, "_collect", lambda frame: sent.append(frame) or collect(frame))
+    collect = frames.collect
+    monkeypatch.setattr(frames, "collect", lambda frame: sent.append(frame) or collect(frame))
     tally = table.tally(["predicted"], value)
     assert sorted(zip(tally.keys, tally.units, strict=True)) == [(("a",), 2), (("b",), 1)]
     assert len(sent) == 1
