@@ -128,7 +128,8 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     if without:
         found.warnings.append(
             f"Rows of {population.name} without a label in one of {list(found.groups.columns)}: "
-            f"{without:,}. They are a group of their own, labelled None."
+            f"{without:,}. They are a group of their own, labelled None; the "
+            "rows of the whole, labelled None too, come last."
         )
     if not found.unplaced:
         return

@@ -58,7 +58,7 @@ def test_groups_add_up_to_the_whole():
     assert found.strata.u_hat_b.tolist() == [[3.0, 6.0], [12.0, 15.0]]
     assert found.warnings == [
         "Rows of predictions without a label in one of ['region']: 1. They are a group of their "
-        "own, labelled None."
+        "own, labelled None; the rows of the whole, labelled None too, come last."
     ]
 
 
