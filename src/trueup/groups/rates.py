@@ -28,22 +28,20 @@ __all__ = ["SWEEPS", "TINY", "base_rates", "draw_rates"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Mixture = tuple[Floats, Floats]
 
 SWEEPS = 3
-"""Moves of each class, of two classes two; `python studies/group_chains.py` prints what is left of
-the start."""
+"""Moves of each class; `python studies/group_chains.py` prints what is left of the start."""
 
 # A rate that underflowed to 0 would leave a predicted unit without any class: 0/0. The product of
 # three of these is still a positive float.
 TINY = 1e-100
-# The share of proposals with longer tails than the fitted ones: with this many times the variance,
-# or, where a class has so few units, with the wall at 0 or 1 that the prior has.
-WIDE = 0.4
+# Least weight of a tail's proposal, and the weight of one with this many times the variance.
+LEAST = 0.05
+WIDE = 0.1
 LONG = 10.0
-FEW = 10.0
-NEWTON = 3
-# Shares outside of this are not distinguished when the mode is sought.
-LEAST = 1e-9
+NEWTON = 4
+FIXED = 12
 
 
 def draw_rates(
@@ -69,114 +67,176 @@ def draw_rates(
     sweeps : int, optional
         How often each class is moved.
     """
-    K, _, R = rows.shape
-    if sweeps is None:
-        sweeps = SWEEPS if K > 2 else 2
-    size = shape.sum(axis=0)
-    total = size + v_hat.sum(axis=1)[:, None]
+    K = len(rows)
+    shape = np.maximum(shape, TINY)
+    # summed without the class itself: a difference would lose small ones
+    others = [np.delete(shape, g, axis=0).sum(axis=0) for g in range(K)]
+    units = np.ascontiguousarray(v_hat.T, dtype=float)[:, :, None]  # (K, G, 1)
     middle = _start(rows, shape, v_hat)
-    # modes are sought from here and, in turn, from above: a rare class may have one at 0 as well
-    above = np.maximum(middle, (shape + v_hat.T[:, :, None]) / total)
-    beta = np.maximum(rng.standard_gamma(middle * total), TINY)
-    # a last column of ones, so that the sum over classes of β_g p_gh ends with that of β_g
-    joined = np.concatenate([rows, np.ones((K, 1, R))], axis=1)[:, :, None, :]
-    units = np.ascontiguousarray(v_hat.T, dtype=float)  # (K, G)
-    log_fit = np.zeros(0)
-    for sweep in range(sweeps):
-        beta /= beta.sum(axis=0)
-        after = [np.zeros((K + 1, 1, 1))]
-        for g in range(K - 1, -1, -1):
-            after.append(after[-1] + beta[g] * joined[g])
-        if not log_fit.size:
-            log_fit = _log_fit(after[-1][:-1], units)
-        before: Floats = np.zeros((K + 1, 1, 1))
-        for g in range(K if K > 2 else 1):
-            rest = before + after[K - 1 - g]
-            others = np.maximum(rest[-1], TINY)
-            beta[g], log_fit = _move(
-                beta[g] / others,
-                (joined[g, :-1], rest[:-1] / others, units),
-                (shape[g], size),
-                (middle if sweep % 2 else above)[g],
-                log_fit,
-                rng,
-            )
-            beta[g] = np.maximum(beta[g] * others, TINY)
-            before = before + beta[g] * joined[g]
-    return np.asarray(beta)
+    p = rows[:, :, None, :]
+    if K == 2:
+        share = _Share(p[0], p[1], units, (shape[0], others[0]), middle[0])
+        z = share.move(share.draw(rng), rng, times=sweeps or SWEEPS)
+        log_beta = np.stack(_log_shares(z))
+        return np.maximum(np.exp(log_beta), TINY)
+    log_beta = _log_gamma(middle * (shape.sum(axis=0) + units.sum(axis=0)), rng)
+    for _ in range(sweeps or SWEEPS):
+        log_beta -= log_beta.max(axis=0)
+        after: list[Mixture | None] = [None]
+        for g in range(K - 1, 0, -1):
+            after.append(_mix((log_beta[g], p[g]), after[-1]))
+        before: Mixture | None = None
+        for g in range(K):
+            rest, q = _mix(before, after[K - 1 - g])
+            share = _Share(p[g], q, units, (shape[g], others[g]), middle[g])
+            log_beta[g] = share.move(log_beta[g] - rest, rng) + rest
+            before = _mix(before, (log_beta[g], p[g]))
+    beta = np.exp(log_beta - log_beta.max(axis=0))
+    return np.maximum(beta / beta.sum(axis=0), TINY)
 
 
-def _move(
-    odds: Floats,
-    cell: tuple[Floats, Floats, Floats],
-    prior: tuple[Floats, Floats],
-    guess: Floats,
-    log_fit: Floats,
-    rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Propose w / (1 − w) of one class; the odds and the log likelihood come back."""
-    p, q, units = cell
-    alpha, size = prior
-    a, b = _fitted_beta(guess, cell, prior)
-    # besides, a proposal with longer tails: up to the wall, where few units keep the class from it
-    near_0, few = a < b, np.minimum(a, b) < FEW
-    a_wide = np.where(few, np.where(near_0, np.minimum(a, alpha), a), a / LONG)
-    b_wide = np.where(few, np.where(near_0, b, np.minimum(b, size - alpha)), b / LONG)
-    lift = np.log(WIDE / (1 - WIDE)) + _log_beta(a, b) - _log_beta(a_wide, b_wide)
+def _mix(x: Mixture | None, y: Mixture | None) -> Mixture:
+    """Join classes: the log of their sum, and what they predict together."""
+    if x is None or y is None:
+        one = x or y
+        assert one is not None
+        return one
+    (log_x, p), (log_y, q) = x, y
+    to_x, to_y = _log_shares(log_x - log_y)
+    return log_x - to_x, np.exp(to_x) * p + np.exp(to_y) * q
 
-    def log_weight(odds: Floats) -> Floats:
-        """Prior over proposal, but for constants: the mixture of both."""
-        of, rest = np.log(odds), np.log1p(odds)
-        fitted = a * of - (a + b) * rest
-        wide = a_wide * of - (a_wide + b_wide) * rest + lift
-        # log(e^x + e^y), several times as fast as np.logaddexp
-        either = np.maximum(fitted, wide) + np.log1p(np.exp(-np.abs(fitted - wide)))
-        return np.asarray(alpha * of - size * rest - either)
 
-    far = rng.random(odds.shape) < WIDE
-    above = rng.standard_gamma(np.where(far, a_wide, a))
-    below = rng.standard_gamma(np.where(far, b_wide, b))
-    new = np.maximum(above, TINY) / np.maximum(below, TINY)
-    fit = _log_fit(new * p + q, units) - units.sum(axis=0)[:, None] * np.log1p(new)
-    gain = fit - log_fit + log_weight(new) - log_weight(odds)
-    accept = -rng.standard_exponential(odds.shape) < gain
-    return np.where(accept, new, odds), np.where(accept, fit, log_fit)
+class _Share:
+    """One class's share w given the others' proportions: its density, and one to propose from.
+
+    Both are densities of z = logit w, which reaches places that w as a float cannot. The proposal
+    knows nothing of where the chain is. It mixes four beta distributions: one with the target's
+    mode and curvature; one wider; and one for each tail, α log w at 0 and (Σα − α) log(1 − w) at
+    1, with all units of the other classes or all of this one. So the target over the proposal is
+    bounded, and no chain stays in a tail for long.
+
+    Parameters
+    ----------
+    p, q : (K, 1 or G, R) ndarray
+        Predictions of the class and of the others.
+    units : (K, G, 1) ndarray
+        Units per predicted class.
+    prior : two (G, R) ndarray
+        α of the class and the sum of the others'.
+    guess : (G, R) ndarray
+        Where to begin the search for the mode.
+    """
+
+    def __init__(
+        self, p: Floats, q: Floats, units: Floats, prior: tuple[Floats, Floats], guess: Floats
+    ) -> None:
+        self.p, self.q, self.units, self.prior = p, q, units, prior
+        alpha, other = prior
+        N = units.sum(axis=0)
+        z, a, b = self._fit(guess, N)
+        self.a = [a, np.maximum(a / LONG, np.minimum(alpha, 1)), alpha, alpha + N]
+        self.b = [b, np.maximum(b / LONG, np.minimum(other, 1)), other + N, other]
+        norm = [_log_beta(a, b) for a, b in zip(self.a, self.b, strict=True)]
+        # how much of the target each stands for: Laplace's mass, and those of the tails alone
+        log_w, log_v = _log_shares(z)
+        laplace = self._log_target(log_w, log_v) - (a * log_w + b * log_v - norm[0])
+        mass = [laplace, _log_fit(q, units) + norm[2], _log_fit(p, units) + norm[3]]
+        top = np.maximum(np.maximum(mass[0], mass[1]), mass[2])
+        mass = [np.exp(m - top) for m in mass]
+        scale = (1 - WIDE - 3 * LEAST) / (mass[0] + mass[1] + mass[2])
+        fit, zero, one = (LEAST + scale * m for m in mass)
+        self.steps = [fit, fit + WIDE, fit + WIDE + zero]  # cumulative weights
+        self.height = [np.log(x) - y for x, y in zip((fit, WIDE, zero, one), norm, strict=True)]
+
+    def move(self, z: Floats, rng: np.random.Generator, times: int = 1) -> Floats:
+        """Propose a new z and accept it by Metropolis and Hastings' rule, some times."""
+        weight = self._log_weight(z)
+        for _ in range(times):
+            new = self.draw(rng)
+            there = self._log_weight(new)
+            accept = -rng.standard_exponential(z.shape) < there - weight
+            z, weight = np.where(accept, new, z), np.where(accept, there, weight)
+        return z
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Draw z from the proposal."""
+        pick = rng.random(self.a[0].shape)
+        a, b = self.a[3], self.b[3]
+        for i in (2, 1, 0):
+            here = pick < self.steps[i]
+            a, b = np.where(here, self.a[i], a), np.where(here, self.b[i], b)
+        return _log_gamma(a, rng) - _log_gamma(b, rng)
+
+    def _log_weight(self, z: Floats) -> Floats:
+        """Log of target over proposal, but for a constant."""
+        log_w, log_v = _log_shares(z)
+        part = [
+            c + a * log_w + b * log_v for a, b, c in zip(self.a, self.b, self.height, strict=True)
+        ]
+        top = np.maximum(np.maximum(part[0], part[1]), np.maximum(part[2], part[3]))
+        total = np.exp(part[0] - top)
+        for x in part[1:]:
+            total += np.exp(x - top)
+        return np.asarray(self._log_target(log_w, log_v) - top - np.log(total))
+
+    def _log_target(self, log_w: Floats, log_v: Floats) -> Floats:
+        alpha, other = self.prior
+        pi = np.exp(log_w) * self.p + np.exp(log_v) * self.q
+        return np.asarray(alpha * log_w + other * log_v + _log_fit(pi, self.units))
+
+    def _fit(self, guess: Floats, N: Floats) -> tuple[Floats, Floats, Floats]:
+        """Give the mode in z, and (a, b) of the beta distribution with it and its curvature.
+
+        Σα log β + Σ v̂ log π is concave in w, so there is one mode, and the slope's sign says on
+        which side of it one is: Newton's step is taken unless it leaves what is left, else that is
+        halved.
+        """
+        alpha, other = self.prior
+        total = alpha + other + N
+        apart, both = self.p - self.q, self.p * self.q
+        low, high = np.log(alpha / (other + N)), np.log((alpha + N) / other)
+        z = np.clip(np.log(guess / (1 - guess)), low, high)
+        for step in range(NEWTON + 1):
+            log_w, log_v = _log_shares(z)
+            w, v = np.exp(log_w), np.exp(log_v)
+            pull, unsure = np.zeros(z.shape), np.zeros(z.shape)
+            for h, n in enumerate(self.units):
+                inverse = 1 / (w * self.p[h] + v * self.q[h])
+                each = n * inverse
+                pull += each * apart[h]
+                unsure += each * inverse * both[h]
+            if step == NEWTON:
+                break
+            slope = alpha * v - other * w + w * v * pull
+            rises = slope > 0
+            low, high = np.where(rises, z, low), np.where(rises, high, z)
+            new = z + slope / (w * v * np.maximum(total - unsure, 0.05 * total))
+            z = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+        s = np.maximum(total - unsure, np.minimum(alpha + other, 0.01 * total))
+        return z, np.maximum(s * w, np.minimum(alpha, 1)), np.maximum(s * v, np.minimum(other, 1))
+
+
+def _log_shares(z: Floats) -> tuple[Floats, Floats]:
+    """Log w and log(1 − w) for z = logit w."""
+    near = np.log1p(np.exp(-np.abs(z)))
+    return np.minimum(z, 0.0) - near, np.minimum(-z, 0.0) - near
+
+
+def _log_gamma(a: Floats, rng: np.random.Generator) -> Floats:
+    """Draw the log of gamma variables: those of a small a are below the least float."""
+    small = a < 1
+    x = np.log(rng.standard_gamma(a + small))
+    less = a[small]
+    x[small] -= rng.standard_exponential(less.shape) / less  # Γ(a) is Γ(a + 1) U^(1/a)
+    return np.asarray(x)
 
 
 def _log_beta(a: Floats, b: Floats) -> Floats:
     return np.asarray(special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b))
 
 
-def _fitted_beta(
-    guess: Floats, cell: tuple[Floats, Floats, Floats], prior: tuple[Floats, Floats]
-) -> tuple[Floats, Floats]:
-    """Give (a, b) of the beta distribution with the mode and the curvature in logit w.
-
-    The mode solves α_g + Σ_h v̂_h t_h = (Σα + N) w with t_h = w p_gh / (w p_gh + (1 − w) q_h). The
-    search begins at a guess, never at the present w: the proposal must not know it.
-    """
-    p, q, units = cell
-    alpha, size = prior
-    total = size + units.sum(axis=0)[:, None]
-    w = np.clip(guess, LEAST, 1 - LEAST)
-    for step in range(NEWTON + 1):
-        part = w * p
-        t = part / (part + (1 - w) * q)
-        mine = np.einsum("hgr,hg->gr", t, units)
-        unsure = mine - np.einsum("hgr,hgr,hg->gr", t, t, units)
-        spread = w * (1 - w)
-        if step == NEWTON:
-            break
-        slope = alpha + mine - total * w
-        curve = np.maximum(total * spread - unsure, 0.05 * total * spread)
-        z = np.log(w / (1 - w)) + np.clip(slope / curve, -2.0, 2.0)
-        w = np.clip(1 / (1 + np.exp(-z)), LEAST, 1 - LEAST)
-    s = np.maximum(total - unsure / spread, np.minimum(size, 0.01 * total))
-    return s * w, s * (1 - w)
-
-
 def _log_fit(pi: Floats, units: Floats) -> Floats:
-    return np.asarray(np.einsum("hgr,hg->gr", np.log(pi), units))
+    return np.asarray((np.log(pi) * units).sum(axis=0))
 
 
 def _start(rows: Floats, shape: Floats, v_hat: Integers) -> Floats:
@@ -202,16 +262,24 @@ def _expect(beta: Floats, rows: Floats, shape: Floats, v_hat: Integers) -> Float
 
 
 def _fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> tuple[Floats, Floats]:
-    """β̄ = F(β̄) for each group, given one P, and (I − ∂F/∂β)⁻¹ there."""
-    total = shape.sum(axis=1) + v_hat.sum(axis=1)
-    beta = (shape + v_hat.sum(axis=1, keepdims=True) * _shares(shape)) / total[:, None]
-    for step in range(15):
+    """β̄ = F(β̄) for each group, given one P, and (I − ∂F/∂β)⁻¹ there.
+
+    F never lowers Σ α log β + Σ v̂ log π, which is concave, but climbs slowly; Newton's step is
+    taken where it climbs higher. It may go the wrong way: a class that is rare in the prior and
+    common in the group has ∂F/∂β > 1 near 0.
+    """
+    size = v_hat.sum(axis=1, keepdims=True)
+    total = shape.sum(axis=1) + size[:, 0]
+
+    def height(beta: Floats) -> Floats:
+        return np.asarray((shape * np.log(beta)).sum(axis=1) + _log_fit((beta @ P).T, v_hat.T))
+
+    beta = _shares(shape + 0.5 * v_hat + 0.5 * size * _shares(shape))
+    for _ in range(FIXED):
         mapped, slope = _map(beta, P, shape, v_hat, total)
-        if step % 3 < 2:  # plain steps are slow and safe; every third is Newton's
-            beta = mapped
-            continue
         newton = beta + np.linalg.solve(slope, (mapped - beta)[:, :, None])[:, :, 0]
-        beta = _shares(np.maximum(newton, 0.2 * mapped))
+        newton = _shares(np.maximum(newton, 0.2 * mapped))
+        beta = np.where((height(newton) > height(mapped))[:, None], newton, mapped)
     _, slope = _map(beta, P, shape, v_hat, total)
     return beta, np.asarray(np.linalg.inv(slope))
 
