@@ -37,11 +37,11 @@ SWEEPS = 3
 # three of these is still a positive float.
 TINY = 1e-100
 # Least weight of a tail's proposal, and the weight of one with this many times the variance.
-LEAST = 0.05
+LEAST = 0.02
 WIDE = 0.1
 LONG = 10.0
 NEWTON = 4
-FIXED = 12
+FIXED = 8
 
 
 def draw_rates(
@@ -70,15 +70,15 @@ def draw_rates(
     K = len(rows)
     shape = np.maximum(shape, TINY)
     # summed without the class itself: a difference would lose small ones
-    others = [np.delete(shape, g, axis=0).sum(axis=0) for g in range(K)]
+    others = [sum(shape[k] for k in range(K) if k != g) for g in range(K)]
     units = np.ascontiguousarray(v_hat.T, dtype=float)[:, :, None]  # (K, G, 1)
-    middle = _start(rows, shape, v_hat)
+    centre, stretch = _fixed_point(rows.mean(axis=-1), shape.mean(axis=-1).T, v_hat)
     p = rows[:, :, None, :]
     if K == 2:
-        share = _Share(p[0], p[1], units, (shape[0], others[0]), middle[0])
+        share = _Share(p[0], p[1], units, (shape[0], shape[1]), centre[:, :1])
         z = share.move(share.draw(rng), rng, times=sweeps or SWEEPS)
-        log_beta = np.stack(_log_shares(z))
-        return np.maximum(np.exp(log_beta), TINY)
+        return np.maximum(np.exp(np.stack(_log_shares(z))), TINY)
+    middle = _follow(centre, stretch, rows, shape, v_hat)
     log_beta = _log_gamma(middle * (shape.sum(axis=0) + units.sum(axis=0)), rng)
     for _ in range(sweeps or SWEEPS):
         log_beta -= log_beta.max(axis=0)
@@ -137,10 +137,15 @@ class _Share:
         self.a = [a, np.maximum(a / LONG, np.minimum(alpha, 1)), alpha, alpha + N]
         self.b = [b, np.maximum(b / LONG, np.minimum(other, 1)), other + N, other]
         norm = [_log_beta(a, b) for a, b in zip(self.a, self.b, strict=True)]
-        # how much of the target each stands for: Laplace's mass, and those of the tails alone
+        # The target is a sum over where the units belong, so the tails' are parts of it. The first
+        # stands for what they leave of the target at its mode.
         log_w, log_v = _log_shares(z)
-        laplace = self._log_target(log_w, log_v) - (a * log_w + b * log_v - norm[0])
-        mass = [laplace, _log_fit(q, units) + norm[2], _log_fit(p, units) + norm[3]]
+        at_mode = self._log_target(log_w, log_v)
+        zero, one = _log_fit(q, units), _log_fit(p, units)
+        left = np.exp(zero + alpha * log_w + (other + N) * log_v - at_mode)
+        left = 1 - left - np.exp(one + (alpha + N) * log_w + other * log_v - at_mode)
+        laplace = at_mode - a * log_w - b * log_v + norm[0]
+        mass = [laplace + np.log(np.maximum(left, TINY)), zero + norm[2], one + norm[3]]
         top = np.maximum(np.maximum(mass[0], mass[1]), mass[2])
         mass = [np.exp(m - top) for m in mass]
         scale = (1 - WIDE - 3 * LEAST) / (mass[0] + mass[1] + mass[2])
@@ -239,15 +244,17 @@ def _log_fit(pi: Floats, units: Floats) -> Floats:
     return np.asarray((np.log(pi) * units).sum(axis=0))
 
 
-def _start(rows: Floats, shape: Floats, v_hat: Integers) -> Floats:
-    """Give β (K, G, R) near the posterior's mean given each draw of P.
+def _follow(
+    centre: Floats, stretch: Floats, rows: Floats, shape: Floats, v_hat: Integers
+) -> Floats:
+    """Give β (K, G, R) near the mode given each draw of P, from that at the mean of P.
 
     One step of the expectation map F from the fixed point β̄ at the mean of P, stretched by
     (I − ∂F/∂β)⁻¹, follows the fixed point to first order as P varies (Newton's step).
     """
-    centre, stretch = _fixed_point(rows.mean(axis=-1), shape.mean(axis=-1).T, v_hat)
-    step = _expect(centre.T[:, :, None], rows, shape, v_hat)
-    near = centre.T[:, :, None] + np.einsum("bgk,kbr->gbr", stretch, step - centre.T[:, :, None])
+    beta = centre.T[:, :, None]
+    step = _expect(beta, rows, shape, v_hat)
+    near = beta + np.einsum("bgk,kbr->gbr", stretch, step - beta)
     return np.maximum(_expect(np.maximum(near, 0.2 * step), rows, shape, v_hat), TINY)
 
 
@@ -294,7 +301,7 @@ def _map(
     curve = np.einsum("bh,gh,kh->bgk", ratio / (beta @ P), P, P)
     slope = beta[:, :, None] * curve
     diagonal = np.arange(len(P))
-    slope[:, diagonal, diagonal] += 1.0 - gain
+    slope[:, diagonal, diagonal] += shape / total[:, None] / beta  # where β = F(β): 1 − gain
     return mapped, slope
 
 
