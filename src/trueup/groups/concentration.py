@@ -32,10 +32,15 @@ MOST_GROUPS = 500
 LEAST_GROUPS = 100
 """Groups that κ and μ are learned from: 500/(K − 1), since each says K − 1 things, but at least
 100; a random choice of them when there are more."""
-BURN_IN = 15
+WARM_CHAINS = 20
+WARM_UP = 100
+KEEP = 40
+"""First 20 chains of 100 steps, each at one draw of P; their last 40 are where all others start.
+From κ = 10 it takes about 50 steps to arrive where classes are hard to tell apart."""
+BURN_IN = 10
 STEPS = 10
 MOVES = 2
-"""Each chain makes 15 + 10 steps of two rounds; the autocorrelation is below 0.1 after five."""
+"""Then each chain makes 10 + 10 steps of two rounds, to follow its own draws of P."""
 # κ beyond this is complete pooling, and below its inverse none: only floating point could tell.
 LOG_MOST = np.log(1e7)
 
@@ -134,7 +139,7 @@ def fit_groups(
     Chains side by side, each for STEPS draws of P after BURN_IN others, alternate: the units of
     up to `most_groups` groups are allocated given κμ and the next draw of P, then κμ moves given
     that allocation. What stays from one draw of P to the next is κ and the tilt μ/β only, so that
-    μ follows the base rates of its own draw.
+    μ follows the base rates of its own draw. They start where a few longer chains have arrived.
 
     Parameters
     ----------
@@ -155,21 +160,35 @@ def fit_groups(
         some = np.sort(rng.choice(some, most_groups, replace=False))
     v_hat, known = v_hat[some], known[some]
     log_beta = np.log(np.maximum(beta, TINY))
-    chains = -(-R // STEPS)
-    log_a = np.empty((STEPS * chains, K))
     step = np.full(K + 1, 0.5)
-    offset = np.full((chains, K), np.log(MIDDLE))  # log a − log β: what is carried along
-    for i in range(-BURN_IN, STEPS):
-        r = (np.arange(chains) + chains * (i % STEPS)) % R
+
+    def advance(
+        r: Integers, offset: Floats, step: Floats, round_: int | None = None
+    ) -> tuple[Floats, Floats]:
+        """Move the offset log a − log β of chains that are at the draws r of P."""
         here = offset + log_beta[r]
         v = _true_counts(P[r], np.exp(here), v_hat, known, rng)
         X = np.moveaxis(v, 0, -1).swapaxes(0, 1) + known  # (chains, groups, K)
         for _ in range(MOVES):
             here, accepted = walk(here, X, _around(log_beta[r]), step, rng)
-            if i < 0:
-                step = adapt(step, accepted, i + BURN_IN)
-        offset = here - log_beta[r]
-        log_a[chains * (i % STEPS) + np.arange(chains)] = here
+            if round_ is not None:
+                step = adapt(step, accepted, round_)
+        return here - log_beta[r], step
+
+    warm = np.linspace(0, R - 1, WARM_CHAINS).astype(np.int64)
+    offset = np.full((WARM_CHAINS, K), np.log(MIDDLE))
+    arrived = []
+    for i in range(WARM_UP):
+        offset, step = advance(warm, offset, step, i)
+        if i >= WARM_UP - KEEP:
+            arrived.append(offset)
+    chains = -(-R // STEPS)
+    offset = rng.choice(np.concatenate(arrived), chains)
+    log_a = np.empty((STEPS * chains, K))
+    for i in range(-BURN_IN, STEPS):
+        own = np.arange(chains) + chains * (i % STEPS)
+        offset, _ = advance(own % R, offset, step)
+        log_a[own] = offset + log_beta[own % R]
     a = np.exp(log_a[:R])
     kappa = a.sum(axis=1)
     return GroupPrior(kappa, a / kappa[:, None])

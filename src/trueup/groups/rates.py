@@ -30,8 +30,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mixture = tuple[Floats, Floats]
 
-SWEEPS = 3
-"""Moves of each class; `python studies/group_chains.py` prints what is left of the start."""
+SWEEPS = 4
+TIMES = 3
+"""Moves of each class, and with two classes of the one share there is; what is left of the start
+is printed by `python studies/group_chains.py`."""
 
 # A rate that underflowed to 0 would leave a predicted unit without any class: 0/0. The product of
 # three of these is still a positive float.
@@ -76,7 +78,7 @@ def draw_rates(
     p = rows[:, :, None, :]
     if K == 2:
         share = _Share(p[0], p[1], units, (shape[0], shape[1]), centre[:, :1])
-        z = share.move(share.draw(rng), rng, times=sweeps or SWEEPS)
+        z = share.move(share.draw(rng), rng, times=sweeps or TIMES)
         return np.maximum(np.exp(np.stack(_log_shares(z))), TINY)
     middle = _follow(centre, stretch, rows, shape, v_hat)
     log_beta = _log_gamma(middle * (shape.sum(axis=0) + units.sum(axis=0)), rng)
