@@ -44,6 +44,8 @@ WIDE = 0.1
 LONG = 10.0
 NEWTON = 4
 FIXED = 8
+# Without units or a prior to tell classes apart there would be no Newton step.
+RIDGE = 1e-6
 
 
 def draw_rates(
@@ -79,7 +81,7 @@ def draw_rates(
     if K == 2:
         share = _Share(p[0], p[1], units, (shape[0], shape[1]), centre[:, :1])
         z = share.move(share.draw(rng), rng, times=sweeps or TIMES)
-        return np.maximum(np.exp(np.stack(_log_shares(z))), TINY)
+        return np.asarray(np.maximum(np.exp(np.stack(_log_shares(z))), TINY))
     middle = _follow(centre, stretch, rows, shape, v_hat)
     log_beta = _log_gamma(middle * (shape.sum(axis=0) + units.sum(axis=0)), rng)
     for _ in range(sweeps or SWEEPS):
@@ -94,7 +96,7 @@ def draw_rates(
             log_beta[g] = share.move(log_beta[g] - rest, rng) + rest
             before = _mix(before, (log_beta[g], p[g]))
     beta = np.exp(log_beta - log_beta.max(axis=0))
-    return np.maximum(beta / beta.sum(axis=0), TINY)
+    return np.asarray(np.maximum(beta / beta.sum(axis=0), TINY))
 
 
 def _mix(x: Mixture | None, y: Mixture | None) -> Mixture:
@@ -202,7 +204,7 @@ class _Share:
         total = alpha + other + N
         apart, both = self.p - self.q, self.p * self.q
         low, high = np.log(alpha / (other + N)), np.log((alpha + N) / other)
-        z = np.clip(np.log(guess / (1 - guess)), low, high)
+        z = np.clip(np.log(guess / np.maximum(1 - guess, TINY)), low, high)
         for step in range(NEWTON + 1):
             log_w, log_v = _log_shares(z)
             w, v = np.exp(log_w), np.exp(log_v)
@@ -277,11 +279,11 @@ def _fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> tuple[Floats, Flo
     taken where it climbs higher. It may go the wrong way: a class that is rare in the prior and
     common in the group has ∂F/∂β > 1 near 0.
     """
-    size = v_hat.sum(axis=1, keepdims=True)
+    size, units = v_hat.sum(axis=1, keepdims=True), v_hat.T.astype(float)
     total = shape.sum(axis=1) + size[:, 0]
 
     def height(beta: Floats) -> Floats:
-        return np.asarray((shape * np.log(beta)).sum(axis=1) + _log_fit((beta @ P).T, v_hat.T))
+        return np.asarray((shape * np.log(beta)).sum(axis=1) + _log_fit((beta @ P).T, units))
 
     beta = _shares(shape + 0.5 * v_hat + 0.5 * size * _shares(shape))
     for _ in range(FIXED):
@@ -303,7 +305,8 @@ def _map(
     curve = np.einsum("bh,gh,kh->bgk", ratio / (beta @ P), P, P)
     slope = beta[:, :, None] * curve
     diagonal = np.arange(len(P))
-    slope[:, diagonal, diagonal] += shape / total[:, None] / beta  # where β = F(β): 1 − gain
+    # 1 − gain where β = F(β), and never negative, as the curvature of a concave function
+    slope[:, diagonal, diagonal] += np.maximum(shape / total[:, None] / beta, RIDGE)
     return mapped, slope
 
 
