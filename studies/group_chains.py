@@ -16,16 +16,23 @@ import numpy as np
 
 from trueup.groups.allocate import allocate_groups
 
-SITUATIONS = (  # classes, units, error rate, test units per class, κ
-    (2, 20, 0.2, 50, 0.5),
-    (2, 500, 0.3, 50, 3.0),
-    (2, 20_000, 0.3, 50, 3.0),
-    (5, 200, 0.3, 50, 2.0),
-    (15, 100, 0.2, 100, 2.0),
-    (15, 1_000, 0.4, 100, 20.0),
-    (15, 5_000, 0.2, 100, 2.0),
-    (15, 50_000, 0.3, 60, 4.0),
-    (15, 100_000, 0.15, 200, 20.0),
+SITUATIONS = (  # classes, units, error rate, test units per class, κ, μ ~ Dir(this)
+    (2, 20, 0.2, 50, 0.5, 5.0),
+    (2, 500, 0.3, 50, 3.0, 5.0),
+    (2, 20_000, 0.3, 50, 3.0, 5.0),
+    (5, 200, 0.3, 50, 2.0, 5.0),
+    (15, 100, 0.2, 100, 2.0, 5.0),
+    (15, 1_000, 0.4, 100, 20.0, 5.0),
+    (15, 5_000, 0.2, 100, 2.0, 5.0),
+    (15, 50_000, 0.3, 60, 4.0, 5.0),
+    (15, 100_000, 0.15, 200, 20.0, 5.0),
+    (2, 70, 0.3, 100, 1.0, 1.0),
+    (3, 30, 0.3, 100, 0.3, 1.0),
+    (6, 5_000, 0.3, 100, 1.0, 1.0),
+    (10, 300, 0.3, 100, 0.1, 1.0),
+    (20, 500, 0.2, 200, 20.0, 1.0),
+    (20, 5_000, 0.15, 200, 1.0, 1.0),
+    (20, 20_000, 0.2, 200, 3.0, 1.0),
 )
 DRAWS = 1_000
 LONG = 1_500
@@ -34,12 +41,12 @@ LEAST = 0.3
 
 
 def make(
-    K: int, units: int, error: float, n: int, kappa: float, rng: np.random.Generator
+    K: int, units: int, error: float, n: int, kappa: float, even: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give draws of P and of κμ, and the predicted counts of one group."""
     truth = np.eye(K) * (1 - error) + error * rng.dirichlet(np.ones(K), K)
     P = np.stack([rng.dirichlet(n * truth[g] + 1 / K, DRAWS) for g in range(K)], axis=1)
-    a = kappa * rng.dirichlet(np.full(K, 5.0))
+    a = kappa * np.maximum(rng.dirichlet(np.full(K, even)), 0.003)
     v = rng.multinomial(units, rng.dirichlet(a))
     v_hat = sum(rng.multinomial(v[g], truth[g]) for g in range(K))
     return P, np.tile(a, (DRAWS, 1)), np.asarray(v_hat)
@@ -64,9 +71,11 @@ def main() -> None:
     seed = parser.parse_args().seed or np.random.SeedSequence().entropy % 2**32
     rng = np.random.Generator(np.random.SFC64(seed))
     print(f"seed {seed}\n")
-    print(f"{'K':>3} {'units':>8} {'error':>6} {'test':>5} {'κ':>5}   {'bias':>5} {'sd':>11}")
-    for K, units, error, n, kappa in SITUATIONS:
-        P, a, v_hat = make(K, units, error, n, kappa, rng)
+    print(
+        f"{'K':>3} {'units':>8} {'error':>6} {'test':>5} {'κ':>5} {'Dir':>4} {'bias':>5} {'sd':>11}"
+    )
+    for K, units, error, n, kappa, even in SITUATIONS:
+        P, a, v_hat = make(K, units, error, n, kappa, even, rng)
         long = np.concatenate([augment(P, a, v_hat, LONG, rng) for _ in range(2)])
         mean, sd = long.mean(axis=0), long.std(axis=0)
         some = sd > LEAST
@@ -74,8 +83,8 @@ def main() -> None:
         found = np.concatenate(M, axis=-1).sum(axis=1)[:, 0].T
         bias = np.abs(found.mean(axis=0) - mean) / np.maximum(sd, LEAST)
         ratio = (found.std(axis=0) / sd)[some]
-        row = f"{bias.max():7.3f} {ratio.min():5.2f} {ratio.max():5.2f}"
-        print(f"{K:3} {units:8,} {error:6} {n:5} {kappa:5} {row}", flush=True)
+        row = f"{bias.max():5.3f} {ratio.min():5.2f} {ratio.max():5.2f}"
+        print(f"{K:3} {units:8,} {error:6} {n:5} {kappa:5} {even:4.0f} {row}", flush=True)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,62 @@ def test_the_usual_sweeps_are_enough(P, a, units, rng):
     assert abs(draws.var() / sd**2 - 1) < 0.06 + 5 * np.sqrt((kurtosis - 1) / R)
 
 
+RARE = [  # accuracy, units per predicted class, concentrations
+    (0.7, [40, 30], [0.05, 0.95]),
+    (0.7, [40, 30], [0.2, 9.8]),
+    (0.8, [22, 8], [0.15, 2.85]),
+    (0.9, [2, 0], [0.05, 0.95]),
+    (0.9, [1, 0], [0.05, 0.05]),
+    (0.9, [1, 0], [1e-3, 2e-3]),
+    (0.6, [9, 5], [1e-5, 9e-5]),
+    (0.7, [60, 40], [2.0, 98.0]),
+    (0.6, [174, 126], [0.6, 29.4]),
+]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("accuracy", "v_hat", "a"), RARE)
+def test_a_class_rare_in_the_prior_and_common_in_the_group(accuracy, v_hat, a, turned, rng):
+    """Exact by enumeration, however small the concentrations, and with the classes exchanged."""
+    P = np.array([[accuracy, 1 - accuracy], [1 - accuracy, accuracy]])
+    step = -1 if turned else 1
+    v_hat, a = np.array(v_hat)[::step], np.array(a)[::step]
+    p = exact_of_two(P, a, v_hat)
+    x = np.arange(len(p))
+    mean = p @ x
+    sd = np.sqrt(p @ (x - mean) ** 2)
+    draws = allocate_one(P, a, v_hat, rng)[:, 0]
+    assert abs(draws.mean() - mean) < (0.03 + 5 / np.sqrt(R)) * sd
+    kurtosis = p @ (x - mean) ** 4 / sd**4
+    assert abs(draws.var() / sd**2 - 1) < 0.06 + 5 * np.sqrt((kurtosis - 1) / R)
+
+
+def exact_of_two(P, a, v_hat):
+    """Pr(v_0 = t) for K = 2: binomials of both columns joined, times beta-binomial weights."""
+    column = []
+    for h, n in enumerate(v_hat):
+        m = np.arange(n + 1)
+        ways = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+        column.append(np.exp(ways + m * np.log(P[0, h]) + (n - m) * np.log(P[1, h])))
+    t, N = np.arange(v_hat.sum() + 1), v_hat.sum()
+    log_p = np.log(np.convolve(*column)) + gammaln(a[0] + t) + gammaln(a[1] + N - t)
+    p = np.exp(log_p - log_p.max())
+    return p / p.sum()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+@pytest.mark.parametrize("a", [[0.016, 0.02, 0.264], [0.05, 5.0, 0.3], [1e-4, 2e-3, 1e-3]])
+def test_three_rare_classes_agree_with_enumeration(a, order, rng):
+    P = np.array([[0.7, 0.2, 0.1], [0.25, 0.7, 0.05], [0.1, 0.1, 0.8]])[np.ix_(order, order)]
+    a, v_hat = np.array(a)[order], np.array([3, 2, 0])[order]
+    exact = enumerate_group(P, a, v_hat, np.zeros(3))
+    v, p = np.array(list(exact)), np.array(list(exact.values()))
+    mean = p @ v
+    sd = np.sqrt(p @ (v - mean) ** 2)
+    draws = allocate_one(P, a, v_hat, rng)
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < (0.03 + 5 / np.sqrt(R)) * sd)
+
+
 @pytest.mark.slow
 def test_rare_classes_agree_with_data_augmentation(rng):
     """Classes whose rates are nearly all prior, where few sweeps of units and rates do not do."""
@@ -252,6 +308,47 @@ def test_the_concentration_is_learned(rng):
         prior = fit_groups(P, beta, v_hat, np.zeros((B, 2)), rng)
         assert abs(np.log(np.median(prior.kappa) / kappa)) < 5 * 0.08
         assert abs(prior.mu[:, 1].mean() - 0.2) < 5 * np.sqrt(0.16 / (kappa + 1) / B) * 1.5
+
+
+def exact_concentration(P, v_hat, beta):
+    """Posterior mean and sd of log κ and of μ_0 for K = 2, on a grid, with P known."""
+    log_kappa = np.linspace(np.log(1e-3), np.log(1e5), 101)[:, None]
+    log_mu = np.log(beta[0]) + np.linspace(-2.5, 2.5, 101)
+    log_mu = log_mu[log_mu < -1e-3]
+    mu, kappa = np.exp(log_mu), np.exp(log_kappa)
+    away = (log_mu - np.log(beta[0])) ** 2 + (np.log1p(-mu) - np.log(beta[1])) ** 2
+    # with respect to log κ and log μ_0; the prior's is with respect to both log a
+    log_p = log_kappa - 2 * np.log(kappa + 10) - 0.5 * away / 0.5**2 - np.log1p(-mu)
+    for v, times in zip(*np.unique(v_hat, axis=0, return_counts=True), strict=True):
+        N, likelihood = v.sum(), 0.0
+        for t, w in enumerate(exact_of_two(P, np.ones(2), v)):  # these are uniform over t
+            a, b = kappa * mu, kappa * (1 - mu)
+            log_t = gammaln(a + t) - gammaln(a) + gammaln(b + N - t) - gammaln(b)
+            ways = gammaln(t + 1) + gammaln(N - t + 1)
+            likelihood = likelihood + w * np.exp(log_t - ways)
+        log_p = log_p + times * (np.log(likelihood) + gammaln(kappa) - gammaln(kappa + N))
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    answer = []
+    for x in (log_kappa, mu):
+        mean = (p * x).sum()
+        answer += [mean, np.sqrt((p * (x - mean) ** 2).sum())]
+    return answer
+
+
+@pytest.mark.parametrize(("kappa", "accuracy"), [(1.0, 0.7), (0.3, 0.8), (1000.0, 0.8)])
+def test_the_concentration_agrees_with_a_grid(kappa, accuracy, rng):
+    """Classes that are hard to tell apart: κ has arrived although all chains start at 10."""
+    P, B, N = np.array([[accuracy, 1 - accuracy], [1 - accuracy, accuracy]]), 150, 15
+    v = rng.binomial(N, rng.beta(0.15 * kappa, 0.85 * kappa, B))
+    x = rng.binomial(v, accuracy) + rng.binomial(N - v, 1 - accuracy)
+    v_hat = np.stack([x, N - x], axis=1)
+    beta = base_rates(repeat(P, 400), v_hat.sum(axis=0))
+    log_kappa, sd, mu, sd_mu = exact_concentration(P, v_hat, beta[0])
+    prior = fit_groups(repeat(P, 400), beta, v_hat, np.zeros((B, 2)), rng)
+    # 20 chains that forget in about 20 steps are worth 50 draws or more
+    assert abs(np.log(prior.kappa).mean() - log_kappa) < 5 * sd / np.sqrt(50)
+    assert abs(prior.mu[:, 0].mean() - mu) < 5 * sd_mu / np.sqrt(50)
 
 
 def test_groups_that_do_not_differ_are_pooled(rng):
