@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup import special
 from trueup.contingency import solve_Q
 from trueup.groups.share import TINY, Share, log_fit, log_gamma, log_shares
 
@@ -30,10 +31,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mixture = tuple[Floats, Floats]
 
-SWEEPS = 4
-TIMES = 3
-"""Moves of each class, and with two classes of the one share there is; what is left of the start
-is printed by `python studies/group_chains.py`."""
+SWEEPS = 3
+"""Moves of each class; `python studies/group_chains.py` prints what is left of the start."""
 
 # Steps to the mode at the mean of P.
 FIXED = 8
@@ -71,12 +70,12 @@ def draw_rates(
     p = rows[:, :, None, :]
     if K == 2:
         share = Share(p[0], p[1], units, (shape[0], shape[1]), centre[:, :1])
-        z = share.move(share.draw(rng), rng, times=sweeps or TIMES)
+        z = share.move(share.draw(rng), rng, times=sweeps or SWEEPS)
         return np.asarray(np.maximum(np.exp(np.stack(log_shares(z))), TINY))
     # summed without the class itself: a difference would lose small ones
     others = [sum(shape[k] for k in range(K) if k != g) for g in range(K)]
     middle = _follow(centre, stretch, rows, shape, v_hat)
-    log_beta = log_gamma(middle * (shape.sum(axis=0) + units.sum(axis=0)), rng)
+    log_beta = log_gamma(_begin(middle, rows, shape, units, rng), rng)
     for _ in range(sweeps or SWEEPS):
         log_beta -= log_beta.max(axis=0)
         after: list[Mixture | None] = [None]
@@ -115,6 +114,30 @@ def _follow(
     step = _expect(beta, rows, shape, v_hat)
     near = beta + np.einsum("bgk,kbr->gbr", stretch, step - beta)
     return np.maximum(_expect(np.maximum(near, 0.2 * step), rows, shape, v_hat), TINY)
+
+
+def _begin(
+    middle: Floats, rows: Floats, shape: Floats, units: Floats, rng: np.random.Generator
+) -> Floats:
+    """Choose the Dirichlet distribution (K, G, R) that a chain starts from.
+
+    One around the mode, or all units in one class, with the probability of their masses: as in
+    `Share`, but for all classes at once. A group of few units may be at any of these corners, and
+    to go from one to another takes several sweeps.
+    """
+    K, N = len(rows), units.sum(axis=0)
+    near = middle * (shape.sum(axis=0) + N)
+    log_m = np.log(middle)
+    fit = log_fit(np.einsum("kgr,khr->hgr", middle, rows), units)
+    corner = np.einsum("khr,hg->kgr", np.log(rows), units[:, :, 0])
+    left = 1 - np.exp(corner + N * log_m - fit).sum(axis=0)
+    inside = fit + np.log(np.maximum(left, TINY)) + ((shape - near) * log_m).sum(axis=0)
+    inside += (special.gammaln(near) - special.gammaln(shape)).sum(axis=0)
+    corner += special.gammaln(shape + N) - special.gammaln(shape)
+    mass = np.concatenate([corner, inside[None]])
+    pick = (mass - np.log(rng.standard_exponential(mass.shape))).argmax(axis=0)
+    every = np.arange(K)[:, None, None]
+    return np.asarray(np.where(pick == K, near, shape + N * (pick == every)))
 
 
 def _expect(beta: Floats, rows: Floats, shape: Floats, v_hat: Integers) -> Floats:

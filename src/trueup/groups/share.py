@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 TINY = 1e-100
 # Least weight of each proposal, and the weight of the one with this many times the variance.
 LEAST = 0.02
-WIDE = 0.1
+WIDE = 0.2
 LONG = 10.0
 NEWTON = 4
 
@@ -117,8 +117,7 @@ class Share:
         low, high = np.log(alpha / (other + N)), np.log((alpha + N) / other)
         z = np.clip(np.log(guess / np.maximum(1 - guess, TINY)), low, high)
         for step in range(NEWTON + 1):
-            log_w, log_v = log_shares(z)
-            w, v = np.exp(log_w), np.exp(log_v)
+            w, v = 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(z))
             pull, unsure = np.zeros(z.shape), np.zeros(z.shape)
             for h, n in enumerate(self.units):
                 inverse = 1 / (w * self.p[h] + v * self.q[h])
