@@ -25,10 +25,14 @@ MOST_PRINTED = 40
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method gives back: draws to summarise, or figures of its own, or both."""
+    """What a method gives back: draws to summarise, or figures of its own, or both.
+
+    `beta` (R, K) are the base rates, on each draw, of the units that were not audited.
+    """
 
     draws: Floats | None = None
     P: Floats | None = None
+    beta: Floats | None = None
     estimate: Floats | None = None
     sd: Floats | None = None
     lower: Floats | None = None

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from trueup.aggregates import columns, rest_aggregates
 from trueup.counts import Counts
 from trueup.errors import EstimateError, OptionError
-from trueup.estimate import Answer, Estimate, GroupFigures, summarise
+from trueup.estimate import Answer, Estimate, GroupFigures
 from trueup.groups import GroupData, base_rates, correct_groups, mean_values
+from trueup.groups.figures import figures as summary
 from trueup.methods import METHODS, finish, split
 from trueup.parts import GroupCounts, Parts
 from trueup.regressed import draw_regressed
@@ -41,17 +42,19 @@ def estimate_parts(
             f"Groups and strata need a method with draws of P; {settings.method!r} has none.",
             hint='use method="auto", or correct each group as a table of its own.',
         )
+    if found.groups.columns and not settings.noise:
+        raise OptionError(
+            "Groups (`by`) must have `noise`: their units are allocated one by one; noise=False "
+            "came.",
+            hint="leave out noise=False (--no-noise), or leave out `by`.",
+        )
     stratified = bool(found.strata.columns) and pooling != "complete"
     if stratified:
         _check_strata(settings, pooling)
         strata, info = _strata(found.strata, counts, settings, pooling)
     else:
-        one = METHODS[settings.method](counts, settings)
-        assert one.draws is not None
-        assert one.P is not None
-        rest, _ = split(counts, settings)
-        strata = [Stratum(one.draws, one.P, _beta(one.P, rest), one.info)]
-        info = one.info
+        strata = [_alone(counts, settings)]
+        info = strata[0].info
     if found.strata.columns:
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
     groups = None
@@ -95,13 +98,7 @@ def _strata(
     if settings.regression is not None:
         strata, info = draw_regressed(every, settings)
     elif pooling == "none":
-        strata = []
-        for c in every:
-            answer = METHODS[settings.method](c, settings)
-            assert answer.draws is not None
-            assert answer.P is not None
-            rest, _ = split(c, settings)
-            strata.append(Stratum(answer.draws, answer.P, _beta(answer.P, rest), answer.info))
+        strata = [_alone(c, settings) for c in every]
         info = {}
     else:
         if settings.method in ("bayes", "constrained") and settings.asked != "auto":
@@ -129,6 +126,18 @@ def _strata(
         "strata_without_test": without,
         "warnings": warnings,
     }
+
+
+def _alone(counts: Counts, settings: Settings) -> Stratum:
+    """Draw one stratum, or the whole, by the method itself."""
+    answer = METHODS[settings.method](counts, settings)
+    assert answer.draws is not None
+    assert answer.P is not None
+    beta = answer.beta
+    if beta is None:  # the paper's steps have P alone; where there are no units, any rates will do
+        rest, _ = split(counts, settings)
+        beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
+    return Stratum(answer.draws, answer.P, beta, answer.info)
 
 
 def _pooled(
@@ -173,7 +182,7 @@ def _groups(
     }
     if not stratified:
         (one,) = strata
-        means = _means(one, counts)
+        means = _means(one, counts, settings)
         data = _data(groups, slice(None), counts.signed, settings.overlap)
         answer = correct_groups(
             one.P,
@@ -216,7 +225,7 @@ def _groups(
             stratum.beta,
             data,
             settings.rng,
-            means=_means(stratum, mine),
+            means=_means(stratum, mine, settings),
             keep=True,
             **options,
         )
@@ -225,22 +234,22 @@ def _groups(
         if settings.progress is not None:
             settings.progress((j + 1) / len(strata))
     naive = groups.v_hat_b.astype(float) if groups.u_hat_b is None else groups.u_hat_b
-    figures = summarise(Answer(draws), naive, settings.interval)
+    summed = summary(draws, settings.interval, discrete=groups.u_hat_b is None)
+    names = ("estimate", "mean", "sd", "lower", "upper")
+    figures = {"naive": naive} | dict(zip(names, summed, strict=True))
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), draws.sum(axis=1), info
 
 
-def _means(stratum: Stratum, counts: Counts) -> Floats | None:
+def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | None:
+    """The mean value of each class: audited units are in u, so they are in its units too."""
     if counts.u_hat is None:
         return None
     squares = None if counts.w_hat is None else float(counts.w_hat.sum())
-    return mean_values(stratum.u, _beta(stratum.P, counts), counts.N, squares)
-
-
-def _beta(P: Floats, counts: Counts) -> Floats:
-    """Base rates of these units on each draw; where there are no units, any will do."""
-    v_hat = counts.v_hat if counts.N else np.ones(counts.K, dtype=np.int64)
-    return base_rates(P, v_hat)
+    rest, _ = split(counts, settings)
+    audited = 0 if rest is counts else counts.n.sum(axis=1)
+    beta = (rest.N * stratum.beta + audited) / max(counts.N, 1)
+    return mean_values(stratum.u, beta, counts.N, squares)
 
 
 def _data(parts: Parts, which: Any, signed: bool, overlap: bool) -> GroupData:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,28 +106,43 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     draw = rates_of(counts, rest, settings)
     paper = not settings.noise and settings.method in ("bayes", "constrained")
 
-    def weighted(size: int) -> tuple[Rates, Weighted]:
+    def weighted(size: int) -> Drawn:
         rates = draw(size)
+        beta = np.empty((size, 0))
         if paper:
             found = Weighted(paper_aggregates(rates.P, counts.naive), np.zeros(size))
         else:
-            found = _rest(rates, rest, settings)
-        return rates, Weighted(found.u, found.log_weight + rates.log_weight)
+            beta, found = _rest(rates, rest, settings)
+        log_weight = found.log_weight + rates.log_weight
+        return Drawn(found.u, rates.P, beta, rates.log_weight, log_weight, rates.info)
 
     return _condition(weighted, 0.0 if paper else known, settings)
 
 
-def _rest(rates: Rates, rest: Counts, settings: Settings) -> Weighted:
-    """The units that were not audited, given the rates."""
+class Drawn(NamedTuple):
+    """Draws of u (R, K), P and β with their weights; the paper's steps have no β: (R, 0)."""
+
+    u: Floats
+    P: Floats
+    beta: Floats
+    of_rates: Floats
+    log_weight: Floats
+    info: dict[str, Any]
+
+
+def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weighted]:
+    """The units that were not audited, given the rates: their base rates, and u."""
     P, c = rates.P, rates.c
     log_weight = np.zeros(len(P))
+    if rest.N == 0:
+        return np.full(P.shape[:2], 1 / P.shape[1]), Weighted(np.zeros(P.shape[:2]), log_weight)
     if c is None:
-        if rest.N == 0:
-            return Weighted(np.zeros(P.shape[:2]), log_weight)
         beta, log_weight = draw_beta(P, rest.v_hat, settings.rng)
         c = columns(P, beta)
+    else:
+        beta = c @ (rest.v_hat / rest.N)
     found = rest_aggregates(c, P, rest, settings.noise, settings.rng)
-    return Weighted(found.u, found.log_weight + log_weight)
+    return beta, Weighted(found.u, found.log_weight + log_weight)
 
 
 def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
@@ -139,25 +154,25 @@ def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
 
 
 def _condition(
-    weighted: Callable[[int], tuple[Rates, Weighted]],
+    weighted: Callable[[int], Drawn],
     known: Floats | float,
     settings: Settings,
 ) -> Answer:
     """Draw until enough draws are effective, and resample the permissible ones by weight."""
     size, rng = settings.draws, settings.rng
-    (P, _, of_rates, info), (u, log_weight) = weighted(size)
+    u, P, beta, of_rates, log_weight, info = weighted(size)
     if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
         # draws of NUTS still stand chain by chain
         by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
-        return Answer(u + known, P, info=info | by_chain)
+        return Answer(u + known, P, beta if beta.size else None, info=info | by_chain)
     # chains that did not converge will not do so if they are run again
     most = size if info.get("warnings") else MOST_POOLS * size
     while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < most:
         short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
-        more, found = weighted(int(np.clip(short, size / 4, most - len(u))))
-        P, u = np.concatenate([P, more.P]), np.concatenate([u, found.u])
-        of_rates = np.concatenate([of_rates, more.log_weight])
-        log_weight = np.concatenate([log_weight, found.log_weight])
+        more = weighted(int(np.clip(short, size / 4, most - len(u))))
+        u, P, beta, of_rates, log_weight = (
+            np.concatenate(x) for x in zip((u, P, beta, of_rates, log_weight), more[:5], strict=True)
+        )
     if ess == 0:
         raise EstimateError(
             f"Of {len(u):,} draws, none has totals that are all at least 0.",
@@ -173,7 +188,7 @@ def _condition(
     permissible = np.exp(np.logaddexp.reduce(log_weight) - np.logaddexp.reduce(of_rates))
     ess = min(ess, size, info.get("ess") or np.inf)
     info = info | {"permissible": float(permissible), "ess": float(ess), "warnings": warnings}
-    return Answer(u[kept] + known, P[kept], info=info)
+    return Answer(u[kept] + known, P[kept], beta[kept] if beta.size else None, info=info)
 
 
 def _classical(
