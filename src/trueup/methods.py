@@ -171,7 +171,8 @@ def _condition(
         short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
         more = weighted(int(np.clip(short, size / 4, most - len(u))))
         u, P, beta, of_rates, log_weight = (
-            np.concatenate(x) for x in zip((u, P, beta, of_rates, log_weight), more[:5], strict=True)
+            np.concatenate(x)
+            for x in zip((u, P, beta, of_rates, log_weight), more[:5], strict=True)
         )
     if ess == 0:
         raise EstimateError(

@@ -10,6 +10,8 @@ units of each predicted class are allocated, M_·h ~ Multinomial(v̂_bh, c_·h),
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ __all__ = ["allocate_groups", "log_ratios"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Tilt = Sequence[tuple[Floats, Floats]]
 
 
 def allocate_groups(
@@ -28,10 +31,12 @@ def allocate_groups(
     known: Floats,
     rng: np.random.Generator,
     *,
-    tilt: tuple[Floats, Floats] | None = None,
+    tilt: Tilt = (),
+    halves: Integers | None = None,
+    again: int = 0,
     sweeps: int | None = None,
 ) -> Integers:
-    """Draw M (K, K, G, R), rows true: how the units of G groups fall, given P and a.
+    """Draw M (K, H, G, R), rows true: how the units of G groups fall, given P and a.
 
     Parameters
     ----------
@@ -45,17 +50,27 @@ def allocate_groups(
         Units of each true class that the group is known to have besides: they inform β_b.
     rng : numpy.random.Generator
         Source of randomness.
-    tilt : (G, K) and (R, K) ndarray, optional
-        For totals, powers and the mean value r_g of each true class: then
-        c_gh ∝ β_bg p_gh r_g^power_bh (`totals.value_power`), so that units are allocated as
-        they are met when value, not a unit, is picked at random.
+    tilt : pairs of (G, H) and (K, H, R) ndarray
+        For totals, what each cell's values say (x), and how that counts for each true and
+        predicted class (s): then c_gh ∝ β_bg p_gh exp(Σ x_bh s_gh).
+    halves : (G, H) ndarray of int, optional
+        The units in cells that are to be allocated apart, column h of predicted class h mod K;
+        those of `v_hat` by default.
+    again : int
+        How often base rates and units are drawn in turn after that, so that values inform the base
+        rates as well: where groups differ much, β_b alone would settle the class of their units.
     sweeps : int, optional
         How often each class of β_b is moved.
     """
     rows = np.maximum(np.ascontiguousarray(np.moveaxis(P, 0, -1)), TINY)  # (K, K, R)
     shape = np.ascontiguousarray(a.T)[:, None, :] + known.T[:, :, None]  # (K, G, R)
     beta = draw_rates(rows, shape, v_hat, rng, sweeps=sweeps)
-    return _draw_columns(beta, rows, v_hat, rng, tilt)
+    cells = v_hat if halves is None else halves
+    M = _draw_columns(beta, rows, cells, rng, tilt)
+    for _ in range(again):
+        beta = np.maximum(rng.standard_gamma(shape + M.sum(axis=1)), TINY)
+        M = _draw_columns(beta, rows, cells, rng, tilt)
+    return M
 
 
 def _draw_columns(
@@ -63,19 +78,17 @@ def _draw_columns(
     rows: Floats,
     v_hat: Integers,
     rng: np.random.Generator,
-    tilt: tuple[Floats, Floats] | None = None,
+    tilt: Tilt = (),
 ) -> Integers:
     """M_·h ~ Multinomial(v̂_h, c_·h), c_gh ∝ β_g p_gh, as binomials one class after another."""
     K, G, R = beta.shape
-    M = np.empty((K, K, G, R), dtype=np.int64)
-    for h in range(K):
+    M = np.empty((K, v_hat.shape[1], G, R), dtype=np.int64)
+    for h in range(v_hat.shape[1]):
         n = np.ascontiguousarray(np.broadcast_to(v_hat[:, h, None], (G, R)))
-        weight = [beta[g] * rows[g, h] for g in range(K)]
-        if tilt is not None:
-            power, means = tilt
-            log_r = log_ratios(means)
+        weight = [beta[g] * rows[g, h % K] for g in range(K)]
+        for x, s in tilt:
             for g in range(K):
-                weight[g] *= np.exp(power[:, h, None] * log_r[g])
+                weight[g] *= np.exp(x[:, h, None] * s[g, h])
         later = weight[K - 1]
         tails = [later]
         for g in range(K - 2, -1, -1):

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.blocks import in_blocks
 from trueup.errors import DataError
-from trueup.groups.allocate import allocate_groups
+from trueup.groups.allocate import Tilt, allocate_groups, log_ratios
 from trueup.groups.concentration import GroupPrior, fit_groups
 from trueup.groups.figures import figures
+from trueup.groups.signed import halve
 from trueup.groups.totals import split_signed, split_totals, value_power
 
 __all__ = [
@@ -35,6 +37,8 @@ Integers = NDArray[np.int64]
 
 CHUNK = 400_000
 """Numbers in one of the arrays of a chunk: small enough for a processor's cache."""
+AGAIN = 3
+"""How often values inform the groups' base rates, where they may be negative."""
 KEEP_BYTES = 200_000_000
 """Draws are kept up to this size unless the caller says otherwise."""
 
@@ -149,21 +153,30 @@ def draw_groups(
     rest = rest_of_groups(data)
     R, K, _ = P.shape
     means = np.ones((R, K)) if means is None else means
-    power = None
-    if rest.u_hat is not None and not data.signed:
+    power, halves = np.ones(rest.v_hat.shape), None
+    tilt: Tilt = ()
+    if rest.u_hat is not None and data.signed:
+        halves = halve(P, prior.mu, means, rest.v_hat, rest.u_hat, rest.w_hat)
+        tilt = halves.tilt
+    elif rest.u_hat is not None:
         power = value_power(rest.v_hat, rest.u_hat, rest.w_hat)
+        tilt = [(power, np.broadcast_to(log_ratios(means)[:, None], (K, K, R)))]
 
     def some(part: slice, rng: np.random.Generator) -> GroupChunk:
         known = rest.audited[part] if audited_inform else np.zeros_like(rest.audited[part])
-        tilt = None if power is None else (power[part], means)
-        M = allocate_groups(P, prior.a, rest.v_hat[part], known, rng, tilt=tilt)
-        w_hat = None if rest.w_hat is None else rest.w_hat[part]
+        allocate = partial(
+            allocate_groups, P, prior.a, rest.v_hat[part], known, rng,
+            tilt=[(x[part], s) for x, s in tilt],
+        )  # fmt: skip
         if rest.u_hat is None:
-            u = M.sum(axis=1).astype(float)
-        elif tilt is None:  # signed
-            u = split_signed(M, means, rest.u_hat[part], w_hat, rng)
+            u = allocate().sum(axis=1).astype(float)
+        elif halves is None:
+            w_hat = None if rest.w_hat is None else rest.w_hat[part]
+            u = split_totals(allocate(), (power[part], means), rest.u_hat[part], w_hat, rng)
         else:
-            u = split_totals(M, tilt, rest.u_hat[part], w_hat, rng)
+            M = allocate(halves=halves.v_hat[part], again=AGAIN)
+            w_hat = None if halves.w_hat is None else halves.w_hat[part]
+            u = split_signed(M, means, halves.u_hat[part], w_hat, rng)
         u += rest.exact[part].T[:, :, None]
         return GroupChunk(part.start, part.stop, u.transpose(2, 1, 0))
 
@@ -256,4 +269,7 @@ def mean_values(u: Floats, beta: Floats, N: int, squares: float | None = None) -
     """
     v = np.maximum(N * beta, np.finfo(float).tiny)
     r = u / v
-    return np.asarray(r if squares is None else np.minimum(r, np.sqrt(squares / v)))
+    if squares is None:
+        return np.asarray(r)
+    most = np.sqrt(squares / v)
+    return np.asarray(np.clip(r, -most, most))

@@ -135,13 +135,14 @@ def split_signed(
 ) -> Floats:
     """Draw the totals u (K, G, R) of values that may be negative: normal, without bounds.
 
-    Shares of value mean nothing here, so M is allocated by unit, and the mean values r_g (`means`,
-    (R, K)) enter as differences: class g of a cell has M_g(ȳ + r_g − Σ_k M_k r_k/v̂) on average,
-    where the differences are held to the variance that the cell has.
+    Shares of value mean nothing here, so M (K, H, G, R) is allocated by unit, given what values
+    say of classes (`groups.signed`). Within a cell the mean values r_g (`means`, (R, K)) enter as
+    differences: class g has M_g(ȳ + r_g − Σ_k M_k r_k/v̂) on average, where the differences are held
+    to the variance that the cell has. A half of a small cell has none.
     """
-    K, _, G, R = M.shape
+    K, H, G, R = M.shape
     u = np.zeros((K, G, R))
-    for h in range(K):
+    for h in range(H):
         n = np.maximum(M[:, h, :, 0].sum(axis=0), 1)[:, None]
         share = M[:, h] / n
         away = means.T[:, None, :] - np.einsum("kgr,rk->gr", share, means)
@@ -149,7 +150,8 @@ def split_signed(
         if w_hat is not None:
             variance = np.maximum(w_hat[:, h, None] / n - (u_hat[:, h, None] / n) ** 2, 0.0)
             between = (share * away**2).sum(axis=0)
-            shrink = np.sqrt(np.minimum(variance / np.maximum(between, 1e-300), 1.0))
+            more = between > variance  # of the others none needs to be divided by
+            shrink = np.sqrt(np.where(more, variance / np.where(more, between, 1.0), 1.0))
             away *= shrink
             within = np.maximum(variance - shrink**2 * between, 0.0)
             z = np.sqrt(share) * rng.standard_normal(share.shape)
