@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import trueup as tu
+from trueup.groups.figures import mid_quantiles
 
 K_LABELS = np.array(["a", "b", "c"])
 P = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
@@ -95,6 +96,44 @@ def test_intervals_of_groups_cover(rng):
     assert ((low <= truth) & (truth <= high)).sum() >= 60 * 0.95 - 5 * np.sqrt(60 * 0.05 * 0.95)
 
 
+def test_groups_build_on_the_base_rates_of_the_draw(rng):
+    """P is nearly singular, so Qv̂/N is wild; the test set says how rare the class is."""
+    group = np.repeat(np.arange(100), 40)
+    s = (rng.random(4000) < rng.beta(0.15, 2.85, 100)[group]).astype(int)
+    units = pd.DataFrame({"predicted": s ^ (rng.random(4000) < 0.35), "group": group})
+    test = units.assign(true=s).iloc[rng.choice(4000, 500, replace=False)]
+    by = tu.correct(units, test, by="group", classes=[0, 1], draws=1000).rows()[-1]
+    without = tu.correct(units, test, classes=[0, 1], draws=1000).rows()[-1]
+    assert by["upper"] - by["lower"] < 1.4 * (without["upper"] - without["lower"])
+
+
+@pytest.mark.parametrize("level", [3.0, -2.0])
+def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(rng, level):
+    """Classes differ in value: units allocated without a look at theirs lose that by groups."""
+    size = rng.integers(1, 6, 1500)
+    group = np.repeat(np.arange(1500), size)
+    s = (rng.random(len(group)) < rng.beta(4, 1, 1500)[group]).astype(int)
+    y = np.where(s == 0, level, 1.0) + rng.normal(size=len(s))
+    units = pd.DataFrame({"id": np.arange(len(s)), "group": group, "y": y})
+    units["predicted"] = s ^ (rng.random(len(s)) < 0.15)
+    test = units.assign(true=s).iloc[rng.choice(len(s), 600, replace=False)]
+    est = tu.correct(units, test, by="group", id="id", value="y", draws=400)
+    by, without = (
+        est.rows()[-2],
+        tu.correct(units, test, id="id", value="y", draws=400).rows()[0],
+    )
+    assert abs(by["estimate"] - without["estimate"]) < 2 * without["sd"]
+    assert abs(by["estimate"] - y[s == 0].sum()) < 5 * without["sd"]
+    assert np.allclose(est.draws.sum(axis=2), np.bincount(group, y))
+
+
+def test_counts_by_group_and_stratum_have_mid_quantiles(tables):
+    est = correct(tables, by="region", strata="sector")
+    levels = mid_quantiles(est.draws, (0.5, 0.025, 0.975))
+    for name, level in zip(("estimate", "lower", "upper"), levels, strict=True):
+        np.testing.assert_allclose(est.groups.figures[name], level)
+
+
 def test_derived_quantities(tables):
     est = correct(tables, by="region", value="y")
     shares = est.share()
@@ -155,5 +194,7 @@ def test_bad_input(tables):
         correct(tables, strata="sector", pooling="some")
     with pytest.raises(tu.OptionError, match="draws of P"):
         correct(tables, by="region", method="inverse")
+    with pytest.raises(tu.OptionError, match="must have `noise`"):
+        correct(tables, by="region", noise=False)
     with pytest.raises(tu.OptionError, match="give `by`"):
         correct(tables).contrast("a", "b")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from trueup.groups.signed import halve
 from trueup.groups.totals import split_signed, split_totals, value_power
 
 R = 20_000
@@ -60,6 +61,46 @@ def test_signed_moments(rng):
     variance = 24 / 9 * y.var()
     assert np.all(np.abs(u.mean(axis=0) - M / 10 * y.sum()) < 5 * np.sqrt(variance / R))
     assert np.all(np.abs(u.var(axis=0) / variance - 1) < 5 * np.sqrt(2 / R))
+
+
+@pytest.mark.filterwarnings("error")
+def test_signed_values_without_differences_between_classes(rng):
+    u_hat, w_hat = np.array([[1e5, 0]]), np.array([[1e12, 0]])
+    u = split_signed(cell([6, 4], 100), np.ones((100, 2)), u_hat, w_hat, rng)
+    assert u.sum(axis=0) == pytest.approx(1e5)
+
+
+def test_halves_have_the_units_and_moments_of_their_cells(rng):
+    y = [[rng.normal(size=n) for n in row] for row in rng.integers(0, 9, (40, 3))]
+    v_hat, u_hat, w_hat = (np.array([[f(x) for x in row] for row in y]) for f in (len, sum, square))
+    P, one = np.full((50, 3, 3), 1 / 3), np.full((50, 3), 1 / 3)
+    halves = halve(P, one, one, v_hat, u_hat, w_hat)
+    found = (halves.v_hat, halves.u_hat, halves.w_hat)
+    for whole, parts in zip((v_hat, u_hat, w_hat), found, strict=True):
+        np.testing.assert_allclose(parts[:, :3] + parts[:, 3:], whole, atol=1e-9)
+    two = v_hat == 2
+    found = np.stack([halves.u_hat[:, :3][two], halves.u_hat[:, 3:][two]], axis=1)
+    pairs = np.array([x for row in y for x in row if len(x) == 2]).reshape(-1, 2)
+    np.testing.assert_allclose(np.sort(found, axis=1), np.sort(pairs, axis=1), atol=1e-6)
+
+
+def square(x):
+    return (x**2).sum()
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_values_keep_the_share_and_the_mean_of_each_class(rng, heavy):
+    """Groups of one unit: over all of them c_g units are of class g, with the mean value r_g."""
+    B, c, r = 3000, np.array([0.3, 0.7]), np.array([2.0, -1.0])
+    y = rng.standard_t(3, B) if heavy else rng.normal(size=B)
+    y += r[(rng.random(B) < c[1]).astype(int)]
+    v_hat, u_hat, w_hat = (np.stack([x, 0 * x], axis=1) for x in (np.ones(B, int), y, y**2))
+    P, beta, means = (np.repeat(x[None], 20, axis=0) for x in (np.full((2, 2), 0.5), c, r))
+    ((x0, s0), (x1, s1)) = halve(P, beta, means, v_hat, u_hat, w_hat).tilt
+    weight = c[:, None] * np.exp(x0[:, 0] * s0[:, 0, :1] + x1[:, 0] * s1[:, 0, :1])
+    share = weight / weight.sum(axis=0)
+    assert share.mean(axis=1) == pytest.approx(c, abs=0.005)
+    assert share @ y / B == pytest.approx(c * (y.mean() + r - c @ r), abs=0.02)
 
 
 def test_powers_do_not_depend_on_the_unit_of_y(rng):

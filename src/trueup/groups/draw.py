@@ -176,7 +176,7 @@ def draw_groups(
         else:
             M = allocate(halves=halves.v_hat[part], again=AGAIN)
             w_hat = None if halves.w_hat is None else halves.w_hat[part]
-            u = split_signed(M, means, halves.u_hat[part], w_hat, rng)
+            u = split_signed(M, means, halves.u_hat[part], w_hat, rng, halves.stretch)
         u += rest.exact[part].T[:, :, None]
         return GroupChunk(part.start, part.stop, u.transpose(2, 1, 0))
 

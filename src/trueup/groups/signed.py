@@ -49,13 +49,15 @@ NONE = 1e-9
 class Halves:
     """Cells in halves, (B, 2K): units, Σy and Σy² of first halves by class, then of second ones.
 
-    Cells of one unit, and large ones, are a first half. `tilt` is as in `allocate_groups`.
+    Cells of one unit, and large ones, are a first half. `tilt` is as in `allocate_groups`, and
+    `stretch` (2K, R) as in `split_signed`.
     """
 
     v_hat: Integers
     u_hat: Floats
     w_hat: Floats | None
     tilt: Tilt
+    stretch: Floats
 
 
 def halve(
@@ -70,9 +72,10 @@ def halve(
     v_hat, u_hat, w_hat : (B, K) ndarray
         Units, Σy and Σy² per group and predicted class. Without Σy² values tell nothing.
     """
-    if w_hat is None:
-        return Halves(v_hat, u_hat, None, [])
     (R, K), B = means.shape, len(v_hat)
+    stretch = np.ones((2 * K, R))
+    if w_hat is None:
+        return Halves(v_hat, u_hat, None, [], stretch)
     n = np.maximum(v_hat, 1)
     mean = u_hat / n
     variance = np.maximum(w_hat / n - mean**2, 0.0)
@@ -94,10 +97,11 @@ def halve(
         here = _Cells(v_hat[:, h], units[..., h], mean[:, h], variance[:, h], apart[..., h])
         away = means - np.einsum("rg,rg->r", c[:, :, h], means)[:, None]
         x[..., h], s[:, :, h] = _tilt(here, c[:, :, h].T, (c[:, :, h] * away).T)
+        stretch[h] = _stretch(here, np.sqrt((c[:, :, h] * away**2).sum(axis=1)))
     both = x.transpose(0, 2, 1, 3).reshape(2, B, 2 * K)
     tilt = list(zip(both, np.concatenate([s, s], axis=2), strict=True))
     count, total, square = (np.hstack(list(y)) for y in (units, units * values, squares))
-    return Halves(count, total, square, tilt)
+    return Halves(count, total, square, tilt, stretch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +136,23 @@ def _tilt(cells: _Cells, c: Floats, between: Floats) -> tuple[Floats, Floats]:
     use = cells.units > 0
     kinds = _kinds(cells.units[use].astype(float), x[:, use], away[use] / scale)
     return x, _solve(c, between * (told / scale), *kinds)
+
+
+def _stretch(cells: _Cells, apart: Floats) -> Floats:
+    """γ (R,) for which Σ_b n_b min(γ, sd_b/apart) = Σ_b n_b over large cells, or as near as can be.
+
+    `apart` is how far the classes' means are from each other. Cells whose values hardly differ
+    cannot show that; then the others show the more.
+    """
+    large = cells.n > SMALL
+    if not large.any():
+        return np.ones_like(apart)
+    sd, n = np.sqrt(cells.variance[large]), cells.n[large]
+    order = np.argsort(sd)
+    sd, n = np.r_[0.0, sd[order]], n[order]
+    shown = np.cumsum(np.diff(sd) * np.cumsum(n[::-1])[::-1])  # Σ n min(γ apart, sd) at each sd
+    limit = np.interp(apart * n.sum(), np.r_[0.0, shown], sd)
+    return np.asarray(np.maximum(limit / np.where(apart > 0, apart, np.inf), 1.0))
 
 
 def _own(n: Integers, d: Floats, squares: float) -> Floats:

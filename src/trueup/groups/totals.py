@@ -131,14 +131,20 @@ def _dirichlet(shape: Floats, rng: np.random.Generator) -> Floats:
 
 
 def split_signed(
-    M: Integers, means: Floats, u_hat: Floats, w_hat: Floats | None, rng: np.random.Generator
+    M: Integers,
+    means: Floats,
+    u_hat: Floats,
+    w_hat: Floats | None,
+    rng: np.random.Generator,
+    stretch: Floats | None = None,
 ) -> Floats:
     """Draw the totals u (K, G, R) of values that may be negative: normal, without bounds.
 
     Shares of value mean nothing here, so M (K, H, G, R) is allocated by unit, given what values
     say of classes (`groups.signed`). Within a cell the mean values r_g (`means`, (R, K)) enter as
     differences: class g has M_g(ȳ + r_g − Σ_k M_k r_k/v̂) on average, where the differences are held
-    to the variance that the cell has. A half of a small cell has none.
+    to the variance that the cell has, and are up to `stretch` (H, R) times as large where it has
+    more, so that on average they are what they must be. A half of a small cell has none.
     """
     K, H, G, R = M.shape
     u = np.zeros((K, G, R))
@@ -150,8 +156,9 @@ def split_signed(
         if w_hat is not None:
             variance = np.maximum(w_hat[:, h, None] / n - (u_hat[:, h, None] / n) ** 2, 0.0)
             between = (share * away**2).sum(axis=0)
-            more = between > variance  # of the others none needs to be divided by
-            shrink = np.sqrt(np.where(more, variance / np.where(more, between, 1.0), 1.0))
+            most = 1.0 if stretch is None else stretch[h] ** 2
+            more = most * between > variance  # only these are divided by
+            shrink = np.sqrt(np.where(more, variance / np.where(more, between, 1.0), most))
             away *= shrink
             within = np.maximum(variance - shrink**2 * between, 0.0)
             z = np.sqrt(share) * rng.standard_normal(share.shape)
