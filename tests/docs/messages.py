@@ -87,6 +87,7 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct, *_files(), by="region", value="")
     yield raised(tu.correct, *_files(), by=3)
     yield raised(tu.correct, *_files(), by="estimate")
+    yield raised(tu.correct, *_files(), by="region", noise=False)
     counts = ([[4, 1], [2, 3]], [10, 90])
     yield raised(tu.correct_counts, *counts, design="srs")
     yield raised(tu.correct_counts, *counts, method="magic")
