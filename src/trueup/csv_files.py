@@ -78,9 +78,11 @@ def check_lines_above(
             f"{skipped:,} lines above it.",
             hint="remove those lines from every file.",
         )
-    opener: Any = gzip.open if files[0].lower().endswith(".gz") else open
-    with opener(files[0], "rt", encoding="utf-8", errors="replace", newline="") as file:
-        lines = list(csv.reader(islice(file, skipped), delimiter=delimiter))
+    lines = []
+    if os.path.isfile(files[0]):  # what stands at an address cannot be looked at
+        opener: Any = gzip.open if files[0].lower().endswith(".gz") else open
+        with opener(files[0], "rt", encoding="utf-8", errors="replace", newline="") as file:
+            lines = list(csv.reader(islice(file, skipped), delimiter=delimiter))
     second = [i for i, line in enumerate(lines, 1) if len({*line} & {*names}) > 1]
     if second or skipped > MOST_ABOVE:
         what = (

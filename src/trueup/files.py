@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -96,8 +95,8 @@ class FileTable(DuckTable):
     def _lacking(self) -> str:
         """Say which CSV file lacks a column that the first one has."""
         first: set[str] = set()
-        for file in self._found.files:
-            reader = f"read_csv({quoted(glob.escape(file))}, {OPTIONS}, hive_partitioning=false)"
+        for file, pattern in zip(self._found.files, self._found.patterns(), strict=True):
+            reader = f"read_csv({quoted(pattern)}, {OPTIONS}, hive_partitioning=false)"
             here = {row[0] for row in self._query(f"DESCRIBE FROM {reader}")}
             first = first or here
             if first - here:
@@ -106,19 +105,18 @@ class FileTable(DuckTable):
 
     @cached_property
     def _described(self) -> dict[str, str]:
-        if os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
+        if not self._many and {size for _, size, _ in self._seen} == {0}:
             raise FileError(f"{self.name} must hold a table; the file is empty.")
         types = {name: kind for name, kind, *_ in self._query(f"DESCRIBE FROM {self._reader()}")}
         return self._plain(types) if self._format == "csv" else types
 
     def _plain(self, types: dict[str, str]) -> dict[str, str]:
         """Check how a CSV file begins, and give the types of its columns without the guesses."""
-        files = self._found.files
-        dialect = (
-            f"SELECT SkipRows, Delimiter FROM sniff_csv({quoted(glob.escape(files[0]))}, {OPTIONS})"
+        first = quoted(self._found.patterns()[0])
+        ((skipped, delimiter),) = self._query(
+            f"SELECT SkipRows, Delimiter FROM sniff_csv({first}, {OPTIONS})"
         )
-        ((skipped, delimiter),) = self._query(dialect)
-        check_lines_above(files, skipped, delimiter, list(types), self.name)
+        check_lines_above(self._found.files, skipped, delimiter, list(types), self.name)
         guessed = [name for name, kind in types.items() if kind == "BOOLEAN"]
         reader = self._reader(dict.fromkeys(guessed, "VARCHAR"))
         tests = [f"bool_and(lower({identifier(name)}) IN ('true', 'false'))" for name in guessed]
@@ -133,7 +131,7 @@ class FileTable(DuckTable):
         return self._described
 
     def _reader(self, types: dict[str, str] | None = None) -> str:
-        paths = quoted([glob.escape(file) for file in self._found.files])
+        paths = quoted(self._found.patterns())
         if self._format == "arrow":
             return "trueup_arrow"
         if self._format == "parquet":
@@ -171,10 +169,7 @@ class FileTable(DuckTable):
         if {*kinds} <= {"text"}:
             return rows
         return [
-            (
-                *map(as_label, row, kinds, columns, repeat(self.name)),
-                *row[len(columns) :],
-            )
+            (*map(as_label, row, kinds, columns, repeat(self.name)), *row[len(columns) :])
             for row in rows
         ]
 
@@ -183,8 +178,7 @@ class FileTable(DuckTable):
         wanted = [column for column in columns if column not in self._checked]
         if not wanted:
             return
-        paths = [glob.escape(file) for file in self._found.files]
-        (first, *others) = self._query(layouts_sql(paths))
+        (first, *others) = self._query(layouts_sql(self._found.patterns()))
         types = types_of(first[0])
         for schema, file in others:
             here = types_of(schema)

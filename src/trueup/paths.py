@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+from dataclasses import dataclass
+from urllib.parse import unquote
 
 from trueup.errors import FileError
 
@@ -16,11 +18,17 @@ FORMATS = {
 }
 
 
+@dataclass(frozen=True)
 class Found:
     """The files of a path, all of one format; `many` when the path may mean several."""
 
-    def __init__(self, format: str, files: list[str], many: bool) -> None:
-        self.format, self.files, self.many = format, files, many
+    format: str
+    files: list[str]
+    many: bool
+
+    def patterns(self) -> list[str]:
+        """Give what DuckDB shall read: files as they are called, an address with its own signs."""
+        return [file if "://" in file else glob.escape(file) for file in self.files]
 
     def states(self) -> set[tuple[str, int, int]]:
         """Give size and time of every file; an address that is not a local file has none."""
@@ -43,7 +51,9 @@ def find(path: str) -> Found:
     A name with glob signs that exists is that file. Folders are searched to the bottom, through
     links too; names that begin with a dot or an underscore are somebody's working files.
     """
-    path = os.path.expanduser(path.removeprefix("file://"))
+    if path.startswith("file://"):
+        path = unquote(path.removeprefix("file://"))
+    path = os.path.expanduser(path)
     if "://" in path:
         return Found(_format([path], path), [path], many=False)
     if os.path.isdir(path):

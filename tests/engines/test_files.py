@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import trueup
+from trueup.paths import find
 from trueup.sources import open_table
 
 
@@ -121,8 +122,16 @@ def test_a_name_with_signs_of_a_pattern_is_that_file(tmp_path, monkeypatch):
     assert tally(tmp_path / "a?.csv") == {("b",): 2.0}
     monkeypatch.setenv("HOME", str(tmp_path))
     assert tally("~/a1.csv") == {("b",): 2.0}
-    assert tally((tmp_path / "a1.csv").as_uri()) == {("b",): 2.0}
+    (tmp_path / "a b.csv").write_text("k,y\nd,8\n")
+    assert tally((tmp_path / "a b.csv").as_uri()) == {("d",): 8.0}
     refused(tmp_path / "nope", "must exist")
+
+
+def test_an_address_goes_to_duckdb_with_its_own_signs():
+    """Buckets have patterns and addresses questions, which are not those of this machine."""
+    for address in ("s3://bucket/year=*/part-?.parquet", "memory://units.csv?version=1.csv"):
+        assert find(address).patterns() == [address]
+        assert not find(address).states()
 
 
 def test_a_folder_of_files_by_different_writers(tmp_path):

@@ -164,10 +164,8 @@ def draw_groups(
 
     def some(part: slice, rng: np.random.Generator) -> GroupChunk:
         known = rest.audited[part] if audited_inform else np.zeros_like(rest.audited[part])
-        allocate = partial(
-            allocate_groups, P, prior.a, rest.v_hat[part], known, rng,
-            tilt=[(x[part], s) for x, s in tilt],
-        )  # fmt: skip
+        told = [(x[part], s) for x, s in tilt]
+        allocate = partial(allocate_groups, P, prior.a, rest.v_hat[part], known, rng, tilt=told)
         if rest.u_hat is None:
             u = allocate().sum(axis=1).astype(float)
         elif halves is None:
