@@ -20,7 +20,7 @@ from pathlib import Path
 
 import duckdb
 
-from trueup.sources import open_table
+from trueup.read import open_table
 
 COLUMNS = "predicted VARCHAR (15 classes), region INTEGER (1,000 groups), turnover DOUBLE"
 

@@ -13,9 +13,9 @@ import time
 import numpy as np
 
 import trueup as tu
-from trueup.groups.concentration import fit_groups
-from trueup.groups.draw import GroupData, correct_groups, mean_values
-from trueup.groups.rates import base_rates
+from trueup.aggregate.groups.base_rates import base_rates
+from trueup.aggregate.groups.concentration import fit_groups
+from trueup.aggregate.groups.draw import GroupData, correct_groups, mean_values
 
 P = np.array([[0.95, 0.05], [0.15, 0.85]])
 SIZES = (5, 20, 100, 500, 2000)

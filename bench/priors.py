@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 
 import trueup as tu
-from trueup import rates
+from trueup.draws import rates
 
 TEST = [[40, 6, 4], [3, 30, 5], [2, 4, 20]]
 V_HAT = [5_000, 3_000, 2_000]

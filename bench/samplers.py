@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueup.samplers import draw_constrained, ess, rhat
-from trueup.samplers.rejection import propose
+from trueup.draws.samplers import draw_constrained, ess, rhat
+from trueup.draws.samplers.rejection import propose
 
 CASES = [(2, 10), (3, 100), (5, 100), (15, 100), (15, 500), (15, 2000), (30, 500)]
 FRESH = """
@@ -26,7 +26,7 @@ import time; t = time.perf_counter()
 import sys; sys.path.insert(0, {folder!r})
 from samplers import case
 import numpy as np
-from trueup.samplers import draw_constrained
+from trueup.draws.samplers import draw_constrained
 a, v_hat = case(15, {n})
 draws = draw_constrained(a, v_hat, 4000, np.random.default_rng(1))
 print(time.perf_counter() - t, draws.info["rhat"], draws.info["ess"])

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from trueup.paper.table1 import CELLS, PRINTED, PRIORS, table_1
+from trueup.paper.webshops import ERROR_RATE, webshops
 from trueup.simulation import simulate
-from trueup.table1 import CELLS, PRINTED, PRIORS, table_1
-from trueup.webshops import ERROR_RATE, webshops
 
 REPLICATIONS, DRAWS, TURNS = 1000, 1000, 3
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import trueup as tu
-from trueup.charts import save_chart
 from trueup.cli import main
+from trueup.present.plots.studies import save_chart
 
 HERE = Path(__file__).parent
 CHARTS, REPORT = HERE / "figures" / "plots", HERE / "report" / "demo.html"

@@ -13,7 +13,7 @@ from typing import Any
 import altair as alt
 
 from trueup import correct
-from trueup.demo import METHODS, make_files
+from trueup.cli.demo import METHODS, make_files
 
 TARGET = Path(__file__).parent / "figures" / "demo.svg"
 SEED = 2019  # that of `trueup demo`

@@ -6,7 +6,7 @@ The page docs/tutorials/webshops.md explains it; its code is this file, block by
 from pathlib import Path
 
 import trueup as tu
-from trueup.demo import make_files
+from trueup.cli.demo import make_files
 
 predictions, test_set, truth = make_files(Path("webshops"), seed=2019)
 print(*predictions.read_text().splitlines()[:4], sep="\n")

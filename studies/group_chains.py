@@ -16,7 +16,7 @@ import argparse
 
 import numpy as np
 
-from trueup.groups.allocate import allocate_groups
+from trueup.aggregate.groups.allocate import allocate_groups
 
 SITUATIONS = (  # classes, units, error rate, test units per class, κ, μ ~ Dir(this)
     (2, 20, 0.2, 50, 0.5, 5.0),

@@ -15,12 +15,12 @@ import warnings
 import numpy as np
 
 import trueup as tu
-from trueup.aggregates import allocate
-from trueup.contingency import plug_in
+from trueup.aggregate.allocation import allocate
+from trueup.aggregate.groups.base_rates import base_rates
+from trueup.aggregate.groups.draw import GroupData, correct_groups, mean_values
+from trueup.draws.contingency import plug_in
+from trueup.draws.pooling import POOLINGS, draw_rows, pool_strata
 from trueup.errors import EstimateError, TrueupWarning
-from trueup.groups.draw import GroupData, correct_groups, mean_values
-from trueup.groups.rates import base_rates
-from trueup.strata import POOLINGS, draw_rows, pool_strata
 
 SIZES = (5, 20, 100, 500, 2000)
 EACH = 40

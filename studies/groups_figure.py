@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import trueup as tu
-from trueup.charts import save_chart
+from trueup.present.plots.studies import save_chart
 
 SIZES = np.repeat([20, 100, 500, 2000], 6)
 NAIVE, CORRECTED = "#D55E00", "#0072B2"  # Okabe and Ito: told apart by every eye

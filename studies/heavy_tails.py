@@ -11,7 +11,7 @@ import argparse
 import warnings
 
 from trueup.errors import TrueupWarning
-from trueup.verification.grid import ACCURACIES, Cell, run_cell
+from trueup.verify.grid import ACCURACIES, Cell, run_cell
 
 
 def main() -> None:

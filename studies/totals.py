@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 import trueup as tu
-from trueup import totals
-from trueup.webshops import webshops
+from trueup.aggregate import values as totals
+from trueup.paper.webshops import webshops
 
 Floats = NDArray[np.float64]
 DRAWS = 2000

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trueup import prior
     from trueup.api import correct, correct_counts
-    from trueup.checks import check
-    from trueup.comparison import compare
     from trueup.errors import (
         ClassError,
         DataError,
@@ -20,10 +18,12 @@ if TYPE_CHECKING:
         TrueupError,
         TrueupWarning,
     )
-    from trueup.estimate import Estimate
-    from trueup.planning import plan
+    from trueup.estimate.result import Estimate
     from trueup.prior import Dirichlet
     from trueup.simulation import simulate
+    from trueup.study.check import check
+    from trueup.study.compare import compare
+    from trueup.study.plan import plan
 
 __version__ = "0.1.0"
 
@@ -31,17 +31,17 @@ _HOME = {
     "ClassError": "errors",
     "DataError": "errors",
     "Dirichlet": "prior",
-    "Estimate": "estimate",
+    "Estimate": "estimate.result",
     "EstimateError": "errors",
     "FileError": "errors",
     "OptionError": "errors",
     "TrueupError": "errors",
     "TrueupWarning": "errors",
-    "check": "checks",
-    "compare": "comparison",
+    "check": "study.check",
+    "compare": "study.compare",
     "correct": "api",
     "correct_counts": "api",
-    "plan": "planning",
+    "plan": "study.plan",
     "prior": "",
     "simulate": "simulation",
 }

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from trueup.column_names import check_names, group_names, names_of
-from trueup.counts import Counts, make_counts
+from trueup.count.counts import Counts, make_counts
+from trueup.count.names import check_names, group_names, names_of
+from trueup.count.parts import GroupCounts
+from trueup.draws.settings import POOLINGS, check_options, make_settings, one_of
 from trueup.errors import OptionError, TrueupWarning
-from trueup.estimate import Estimate
-from trueup.parts import GroupCounts
+from trueup.estimate.result import Estimate
 from trueup.prior import Regression
-from trueup.settings import POOLINGS, check_options, make_settings, one_of
 
 __all__ = ["correct", "correct_counts"]
 
@@ -113,9 +113,9 @@ def correct(
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
     asked = _asked("correct", locals())
-    from trueup.binning import bin_tables
-    from trueup.gather import gather_groups
-    from trueup.sources import open_table
+    from trueup.count.bins import bin_tables
+    from trueup.count.gather import gather_groups
+    from trueup.read import open_table
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
@@ -124,7 +124,7 @@ def correct(
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in ("random", "by_prediction")
-    needed = ["trueup.methods", "numpy.random", "numpy.ma"]
+    needed = ["trueup.estimate.methods", "numpy.random", "numpy.ma"]
     needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
     population, audited = (
@@ -248,13 +248,13 @@ def correct_counts(
 
 
 def _local_frame(columns: dict[str, list[Any]]) -> Any:
-    from trueup.local_frames import local_frame
+    from trueup.read.native import local_frame
 
     return local_frame(columns)
 
 
 def _nuts() -> Any:
-    return import_module("trueup.nuts")
+    return import_module("trueup.draws.nuts")
 
 
 def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -282,11 +282,11 @@ def _run(
             counts.K, classes=counts.classes, nuts=_nuts, **(options | changes)
         )
         if parts is None:
-            from trueup.methods import estimate
+            from trueup.estimate.methods import estimate
 
             result = estimate(counts, settings, native)
         else:
-            from trueup.grouped import estimate_parts
+            from trueup.estimate.grouped import estimate_parts
 
             found, pooling, keep = parts
             result = estimate_parts(found, settings, native, pooling=pooling, keep=keep)

@@ -142,7 +142,7 @@ def _warnings() -> Iterator[str]:
     yield from warned(tu.correct, *elsewhere, by="region", design="shifted", seed=1)
     strata = _files(test_set="predicted,true,region\na,a,n\na,b,n\n")
     yield from warned(tu.correct, *strata, strata="region", classes=["a", "b"], seed=1)
-    from trueup.samplers import draw_constrained
+    from trueup.draws.samplers import draw_constrained
 
     a = np.full((4, 4), 0.5) + 3 * np.eye(4)
     draws = draw_constrained(
@@ -156,7 +156,7 @@ def _warnings() -> Iterator[str]:
     yield from draws.info["warnings"]
     far = {"P": [[0.6, 0.4], [0.3, 0.7]], "design": "by_class", "seed": 1}
     yield from warned(tu.correct_counts, [[14, 6], [3, 77]], [100, 900], **far)
-    from trueup.nuts import diagnose
+    from trueup.draws.nuts import diagnose
 
     yield from diagnose(np.random.default_rng(1).normal(size=(4, 20, 3)).cumsum(axis=1), 0)[
         "warnings"

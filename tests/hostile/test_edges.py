@@ -79,7 +79,7 @@ def test_class_names_come_back_as_they_are(tmp_path, names):
 
 def test_data_that_contradict_each_other_end_in_time():
     """Chains that sit in places of their own once ran for 20,000 sweeps; now they say so."""
-    from trueup.samplers import draw_constrained
+    from trueup.draws.samplers import draw_constrained
 
     a = np.array([[29, 33, 6, 36], [31, 17, 9, 28], [4, 10, 29, 26], [12, 37, 30, 27]]) + 0.5
     draws = draw_constrained(a, np.array([19, 21, 1200, 40.0]), 100, np.random.default_rng(0))
@@ -106,7 +106,7 @@ def test_arrow_data_that_point_outside_their_buffers_are_refused(tmp_path):
 
 @pytest.mark.parametrize("text", ["4,1\x00;2,3.csv", "\x00.csv", "x" * 5000 + ".csv"])
 def test_a_path_that_cannot_be_one(text):
-    from trueup.matrix import parse_matrix
+    from trueup.cli.matrix import parse_matrix
 
     with pytest.raises(tu.TrueupError, match="--test"):
         parse_matrix("--test", text)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import trueup as tu
 from trueup.cli import main
-from trueup.output import write_whole, writer
+from trueup.present.output import write_whole, writer
 
 ROWS = "predicted,y\n" + "a,1\nb,2\n" * 50
 TEST = "predicted,true,y\n" + "a,a,1\nb,b,2\na,b,2\nb,a,1\n" * 5
@@ -23,7 +23,7 @@ NUMBERS = ["numbers", "--test", "4,1;2,3", "--predicted-counts", "10,90", "--dra
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from trueup import output
+from trueup.present import output
 real = os.fsync
 def slow(handle):
     real(handle)
@@ -70,7 +70,7 @@ def test_a_limit_on_file_sizes_is_an_error_in_words(tmp_path, ending):
     target = tmp_path / f"result.{ending}"
     code = (
         "import resource, sys\nfrom trueup.cli import main\n"
-        "import trueup.api, trueup.methods, duckdb\n"
+        "import trueup.api, trueup.estimate.methods, duckdb\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (60, 60))\n"
         f"main({[*NUMBERS, '--output', str(target)]!r})"
     )
@@ -88,7 +88,7 @@ def test_no_room_for_a_temporary_parquet_file(monkeypatch, tmp_path):
     def full(*_):
         raise duckdb.IOException("Could not write file: No space left on device")
 
-    monkeypatch.setattr("trueup.output._written_by_duckdb", full)
+    monkeypatch.setattr("trueup.present.output._written_by_duckdb", full)
     with pytest.raises(tu.DataError, match="room for a temporary"):
         writer(str(tmp_path / "result.parquet"))(est)
     assert os.listdir(tmp_path) == []
@@ -103,7 +103,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, change, man
     path.write_text(ROWS)
     (folder / "2.csv").write_text(ROWS)
     test.write_text(TEST)
-    from trueup import files
+    from trueup.read import files
 
     real = files.run_with_progress
 
@@ -140,7 +140,7 @@ def chain_in_a_process(*more):
     test = ";".join(",".join("3" if g == h else "1" for h in range(K)) for g in range(K))
     counts = ",".join(str(200 + 150 * h) for h in range(K))
     code = (
-        "import sys\nfrom trueup.samplers import walk\nreal = walk.Walk.advance\n"
+        "import sys\nfrom trueup.draws.samplers import walk\nreal = walk.Walk.advance\n"
         "def advance(self, sweeps):\n"
         "    print('drawing', file=sys.stderr, flush=True)\n    real(self, sweeps)\n"
         "walk.Walk.advance = advance\n"
@@ -194,7 +194,7 @@ def test_ctrl_c_gives_the_draws_so_far_on_request(keep, monkeypatch, rng):
     """The interrupt comes while chains advance, as it does from a keyboard."""
     import numpy as np
 
-    from trueup.samplers import chain
+    from trueup.draws.samplers import chain
 
     real, calls = chain.each, []
 
@@ -225,7 +225,7 @@ def test_ctrl_c_gives_the_draws_so_far_on_request(keep, monkeypatch, rng):
 
 
 def chain_draws(arguments, progress):
-    from trueup.samplers import draw_full
+    from trueup.draws.samplers import draw_full
 
     return draw_full(*arguments, progress=progress)
 

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import trueup as tu
 from tests.hostile.page_server import Page
-from tests.present.web.running import PECULIAR, client_of, until
+from tests.web.running import PECULIAR, client_of, until
 from trueup.cli import main
-from trueup.output import writer
+from trueup.present.output import writer
 from trueup.web.guard import Guard
 from trueup.web.server import make_app
 

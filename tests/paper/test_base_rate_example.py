@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trueup.contingency import expected_u_hat
-from trueup.paper import base_rate_example
+from trueup.draws.contingency import expected_u_hat
+from trueup.paper.examples import base_rate_example
 
 
 def test_base_rate_example():

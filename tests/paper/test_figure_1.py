@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from trueup.paper import posterior_of_p
+from trueup.paper.examples import posterior_of_p
 
 
 def test_without_data_it_is_the_arcsine_law(rng):

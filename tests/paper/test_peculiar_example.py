@@ -13,8 +13,8 @@ from tests.oracles import Binary
 
 import trueup as tu
 from trueup.cli import main
-from trueup.contingency import in_theta, in_theta_2
-from trueup.posterior import draw_dirichlet
+from trueup.draws.contingency import in_theta, in_theta_2
+from trueup.numerics.dirichlet import draw_dirichlet
 
 TEST, V_HAT = [[4, 1], [2, 3]], [10, 90]
 JEFFREYS = [[4.5, 1.5], [2.5, 3.5]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trueup.posterior import draw_dirichlet
+from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import jeffreys, perks
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from trueup.samplers.exact import draw_exact
-from trueup.table1 import METHODS, PRINTED, baseline, posterior_means, table_1, table_1_text
-from trueup.webshops import ERROR_RATE, webshops
+from trueup.draws.samplers.exact import draw_exact
+from trueup.paper.table1 import METHODS, PRINTED, baseline, posterior_means, table_1, table_1_text
+from trueup.paper.webshops import ERROR_RATE, webshops
 
 # Measured with prototypes (model.md): bias ×1e6 and variance ×1e15 of the constrained means.
 CONSTRAINED = {"Unif. con.": (102.0, 33.0), "Jeffr. con.": (90.0, 36.0)}

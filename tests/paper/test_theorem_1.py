@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from trueup.posterior import draw_dirichlet, log_likelihood, posterior
+from trueup.draws.theorem1 import log_likelihood, posterior
+from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Dirichlet
 
 N_TEST = np.array([[7, 2, 0], [1, 5, 3], [0, 4, 9]])

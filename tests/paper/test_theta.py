@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trueup.contingency import in_theta, in_theta_2, solve_Q
-from trueup.posterior import draw_dirichlet
+from trueup.draws.contingency import in_theta, in_theta_2, solve_Q
+from trueup.numerics.dirichlet import draw_dirichlet
 
 
 def test_two_rectangles_are_theta_2(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trueup as tu
-from trueup.contingency import in_theta, solve_Q
+from trueup.draws.contingency import in_theta, solve_Q
 
 TEST = [[30, 3, 2], [4, 20, 1], [2, 5, 33]]
 V_HAT, U_HAT = [500, 300, 200], [5.0e6, 9.0e6, 1.0e6]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trueup.webshops import ERROR_RATE, WEBSHOP, predict, webshops
+from trueup.paper.webshops import ERROR_RATE, WEBSHOP, predict, webshops
 
 
 def test_population_has_the_moments_of_table_1():

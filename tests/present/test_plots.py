@@ -10,13 +10,13 @@ import pytest
 import vl_convert
 
 import trueup as tu
-from trueup import plots
-from trueup.output import as_text
-from trueup.plots.confusion import contrast, ink, mixed
-from trueup.plots.density import histogram
-from trueup.plots.groups import period
-from trueup.plots.plane import permitted
-from trueup.plots.style import palette
+from trueup.present import plots
+from trueup.present.output import as_text
+from trueup.present.plots.confusion import contrast, ink, mixed
+from trueup.present.plots.density import histogram
+from trueup.present.plots.groups import period
+from trueup.present.plots.plane import permitted
+from trueup.present.plots.style import palette
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 import trueup as tu
 from trueup.cli import main
-from trueup.demo import run_demo
-from trueup.reporting import report_html
-from trueup.reporting.reproduce import command_line, counts_hash, python_call
-from trueup.reporting.wording import METHODS, headline
-from trueup.settings import METHODS as ALL_METHODS
+from trueup.cli.demo import run_demo
+from trueup.draws.settings import METHODS as ALL_METHODS
+from trueup.present.report import report_html
+from trueup.present.reproduce import command_line, counts_hash, python_call
+from trueup.present.sentences import METHODS, headline
 
 HOSTILE = [
     "<script>alert(1)</script>",

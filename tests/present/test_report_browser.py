@@ -6,7 +6,7 @@ import pytest
 import vl_convert
 
 import trueup as tu
-from trueup.plots import specs_for
+from trueup.present.plots import specs_for
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

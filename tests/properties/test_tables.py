@@ -163,7 +163,7 @@ def test_relabelling_classes_relabels_the_counts(table):
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**64), threads=st.integers(2, 4))
 def test_threads_do_not_change_a_chain_and_seeds_do(seed, threads):
-    from trueup.samplers import draw_full
+    from trueup.draws.samplers import draw_full
 
     a, v_hat = np.full((2, 2), 0.5) + 3 * np.eye(2), np.array([30, 50])
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from trueup.groups.draw import GroupData, correct_groups
-from trueup.groups.rates import base_rates
+from trueup.aggregate.groups.base_rates import base_rates
+from trueup.aggregate.groups.draw import GroupData, correct_groups
 
 P = np.array([[0.95, 0.05], [0.15, 0.85]])
 

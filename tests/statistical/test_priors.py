@@ -11,7 +11,7 @@ import pytest
 from tests.seeds import fresh
 
 import trueup as tu
-from trueup import rates
+from trueup.draws import rates
 from trueup.prior.tilted import Tilted
 
 pytestmark = pytest.mark.filterwarnings("ignore:The predicted classes of the test set")

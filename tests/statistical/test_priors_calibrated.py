@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from tests.seeds import fresh
 
 import trueup as tu
-from trueup import pair_walk, rates
+from trueup.draws import pair_walk, rates
 
 BINS = 20
 pytestmark = pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")

@@ -5,7 +5,7 @@ import pytest
 from tests.seeds import fresh
 
 import trueup as tu
-from trueup import rates
+from trueup.draws import rates
 
 TEST = np.array([[14, 6], [3, 77]])
 V_HAT = np.array([90, 410])

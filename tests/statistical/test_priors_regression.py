@@ -9,10 +9,10 @@ from scipy.special import expit
 from tests.seeds import fresh
 
 import trueup as tu
-from trueup.aggregates import columns
-from trueup.counts import make_counts
-from trueup.nuts import draw_regression
-from trueup.settings import make_settings
+from trueup.count.counts import make_counts
+from trueup.draws.base_rates import columns
+from trueup.draws.nuts import draw_regression
+from trueup.draws.settings import make_settings
 
 pytestmark = pytest.mark.slow
 CENTRES = (-1.2, 0.1, 1.4)

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import betaincinv
 from tests.seeds import fresh
 
-from trueup.samplers import draw_constrained, draw_full, rows
-from trueup.samplers.chain import run_chains
+from trueup.draws.samplers import draw_constrained, draw_full, rows
+from trueup.draws.samplers.chain import run_chains
 
 RNG = fresh
 PECULIAR = np.array([[4.5, 1.5], [2.5, 3.5]]), np.array([10.0, 90.0])
@@ -127,9 +127,9 @@ def test_a_row_ratio_without_the_determinant_is_caught(monkeypatch):
     def forgetful(state, g, p, log_p, target, rng):
         return original(state, g, p, log_p, rows.Target(target.a, target.v_hat), rng)
 
-    monkeypatch.setattr("trueup.samplers.walk.move_row", forgetful)
+    monkeypatch.setattr("trueup.draws.samplers.walk.move_row", forgetful)
     for other in ("move_freely", "move_column", "move_pair"):  # the right ones would help it out
-        monkeypatch.setattr(f"trueup.samplers.walk.{other}", lambda *_: 0)
+        monkeypatch.setattr(f"trueup.draws.samplers.walk.{other}", lambda *_: 0)
     draws = run_chains(
         rows.Target(a, v_hat.astype(float), np.ones(2)), 4_000, RNG(37), max_sweeps=400
     )
@@ -183,7 +183,7 @@ def test_fifteen_classes_against_nuts(n):
 
     a, v_hat = case(15, n)
     beta = nuts(a, v_hat, warm_up=1000, draws=2000).beta
-    from trueup.samplers import ess
+    from trueup.draws.samplers import ess
 
     effective = np.array([ess(beta[:, :, g]) for g in range(15)])
     oracle = beta.reshape(-1, 15)

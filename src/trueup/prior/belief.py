@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueup import special
 from trueup.errors import OptionError
-from trueup.words import aligned
+from trueup.numerics import special
+from trueup.text import aligned
 
 if TYPE_CHECKING:
     from trueup.prior.dirichlet import Concentrations
@@ -74,7 +74,7 @@ class Belief:
         """Draw the prior of each class's recall as an Altair chart (the extra ``plot``)."""
         from importlib import import_module
 
-        return import_module("trueup.plots.priors").prior_chart(self, classes)
+        return import_module("trueup.present.plots.priors").prior_chart(self, classes)
 
 
 def call(function: str, *arguments: object, **options: object) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueup import special
 from trueup.errors import OptionError
+from trueup.numerics import special
 
 __all__ = ["match_beta"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trueup import special
 from trueup.errors import OptionError
+from trueup.numerics import special
 from trueup.prior.belief import Belief, call
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import conjugate, diagonal

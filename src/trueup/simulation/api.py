@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trueup.counts import Counts
+from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError
 from trueup.simulation.draws import draw_counts, draw_totals
 from trueup.simulation.population import Rates, Values, make_design, make_population

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from trueup.draws.settings import DESIGNS
 from trueup.errors import DataError, OptionError
-from trueup.settings import DESIGNS
 
 __all__ = [
     "Design",

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trueup.api import correct
-from trueup.checks import check
-from trueup.csv_files import OPTIONS as CSV
-from trueup.duck import first_line
 from trueup.errors import FileError, OptionError, TrueupWarning
-from trueup.estimate import Estimate
-from trueup.sources import open_table
+from trueup.estimate.result import Estimate
+from trueup.read import open_table
+from trueup.read.csv_files import OPTIONS as CSV
+from trueup.read.duck import first_line
+from trueup.study.check import check
 from trueup.web.numbers import check_work, known_only, options_of, whole
 
 __all__ = ["answer", "estimate", "look", "questions"]

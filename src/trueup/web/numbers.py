@@ -8,7 +8,7 @@ from typing import Any
 
 from trueup.api import correct_counts
 from trueup.errors import DataError, OptionError, TrueupWarning
-from trueup.estimate import Estimate
+from trueup.estimate.result import Estimate
 from trueup.web.limits import Limits
 from trueup.web.words import command, headlines, inversion, sentences
 

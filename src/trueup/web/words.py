@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from trueup import __version__
-from trueup.contingency import plug_in, solve_Q
-from trueup.counts import Counts
-from trueup.estimate import Estimate
-from trueup.reporting.wording import rounded, what
-from trueup.words import short
+from trueup.count.counts import Counts
+from trueup.draws.contingency import plug_in, solve_Q
+from trueup.estimate.result import Estimate
+from trueup.present.sentences import rounded, what
+from trueup.text import short
 
 __all__ = ["command", "headlines", "inversion", "sentences"]
 

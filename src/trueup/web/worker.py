@@ -47,7 +47,7 @@ def main() -> None:
 
 def warm_up() -> None:
     """Load what every job needs, before there is one."""
-    import trueup.plots
+    import trueup.present.plots
     import trueup.web.filework
     import trueup.web.numbers  # noqa: F401
 
@@ -120,13 +120,13 @@ def _files(predictions: str, test_set: str, given: dict[str, Any], say: Say) -> 
 
 def charts(est: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Give the charts as Vega-Lite, for the page's light or dark."""
-    from trueup.plots import specs_for
+    from trueup.present.plots import specs_for
 
     return specs_for(est, theme="dark" if given.get("theme") == "dark" else "light")
 
 
 def _write_table(est: Any, say: Say) -> None:
-    from trueup.output import csv_text, write_whole
+    from trueup.present.output import csv_text, write_whole
 
     write_whole(Path("table.csv"), csv_text(est.rows()).encode())
     say({"ready": "table"})

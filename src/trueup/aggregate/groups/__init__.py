@@ -1,0 +1,23 @@
+"""Counts and totals per group of any size: additive, permissible, and pooled as data tell.
+
+Read in this order: `draw` (what there is), `allocate` (units to true classes), `totals` (values),
+`concentration` (what groups share).
+"""
+
+from trueup.aggregate.groups.base_rates import base_rates
+from trueup.aggregate.groups.draw import (
+    GroupAnswer,
+    GroupData,
+    correct_groups,
+    draw_groups,
+    mean_values,
+)
+
+__all__ = [
+    "GroupAnswer",
+    "GroupData",
+    "base_rates",
+    "correct_groups",
+    "draw_groups",
+    "mean_values",
+]

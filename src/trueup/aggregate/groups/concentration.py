@@ -1,0 +1,138 @@
+"""What groups have in common: κ and μ of their base rates, learned from all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.aggregate.groups.allocate import allocate_groups
+from trueup.aggregate.groups.base_rates import TINY
+from trueup.numerics.blocks import in_blocks
+from trueup.numerics.concentration import MIDDLE, Prior, adapt, log_middle, walk
+
+__all__ = ["GroupPrior", "fit_groups"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TILT = 0.5
+"""Prior standard deviation of log μ_g around the log of the population's base rate."""
+MOST_GROUPS = 500
+LEAST_GROUPS = 100
+"""Groups that κ and μ are learned from: 500/(K − 1), since each says K − 1 things, but at least
+100; a random choice of them when there are more."""
+WARM_CHAINS = 20
+WARM_UP = 100
+KEEP = 40
+"""First 20 chains of 100 steps, each at one draw of P; their last 40 are where all others start.
+From κ = 10 it takes about 50 steps to arrive where classes are hard to tell apart."""
+BURN_IN = 10
+STEPS = 10
+MOVES = 2
+"""Then each chain makes 10 + 10 steps of two rounds, to follow its own draws of P."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPrior:
+    """Draws of what groups have in common: κ (R,) and μ (R, K)."""
+
+    kappa: Floats
+    mu: Floats
+
+    @property
+    def a(self) -> Floats:
+        """The concentrations κμ (R, K)."""
+        return np.asarray(self.kappa[:, None] * self.mu)
+
+
+def fit_groups(
+    P: Floats,
+    beta: Floats,
+    v_hat: Integers,
+    known: Floats,
+    rng: np.random.Generator,
+    *,
+    most_groups: int | None = None,
+) -> GroupPrior:
+    """Learn κ and μ from the groups, one draw for each draw of P.
+
+    Chains side by side, each for STEPS draws of P after BURN_IN others, alternate: the units of
+    up to `most_groups` groups are allocated given κμ and the next draw of P, then κμ moves given
+    that allocation. What stays from one draw of P to the next is κ and the tilt μ/β only, so that
+    μ follows the base rates of its own draw. They start where a few longer chains have arrived.
+
+    Parameters
+    ----------
+    P, beta : (R, K, K) and (R, K) ndarray
+        Draws of the contingency matrix and the population's base rates on each.
+    v_hat, known : (B, K) ndarray
+        Units per group and predicted class that are to be allocated, and those per true class
+        that are known besides.
+    rng : numpy.random.Generator
+        Source of randomness.
+    most_groups : int, optional
+        How many groups to learn from, at most.
+    """
+    R, K = beta.shape
+    most_groups = most_groups or max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
+    some = np.flatnonzero(v_hat.sum(axis=1) + known.sum(axis=1))
+    if len(some) > most_groups:
+        some = np.sort(rng.choice(some, most_groups, replace=False))
+    v_hat, known = v_hat[some], known[some]
+    log_beta = np.log(np.maximum(beta, TINY))
+    step = np.full(K + 1, 0.5)
+
+    def advance(
+        r: Integers, offset: Floats, step: Floats, round_: int | None = None
+    ) -> tuple[Floats, Floats]:
+        """Move the offset log a − log β of chains that are at the draws r of P."""
+        here = offset + log_beta[r]
+        v = _true_counts(P[r], np.exp(here), v_hat, known, rng)
+        X = np.moveaxis(v, 0, -1).swapaxes(0, 1) + known  # (chains, groups, K)
+        for _ in range(MOVES):
+            here, accepted = walk(here, X, _around(log_beta[r]), step, rng)
+            if round_ is not None:
+                step = adapt(step, accepted, round_)
+        return here - log_beta[r], step
+
+    warm = np.linspace(0, R - 1, WARM_CHAINS).astype(np.int64)
+    offset = np.full((WARM_CHAINS, K), np.log(MIDDLE))
+    arrived = []
+    for i in range(WARM_UP):
+        offset, step = advance(warm, offset, step, i)
+        if i >= WARM_UP - KEEP:
+            arrived.append(offset)
+    chains = -(-R // STEPS)
+    offset = rng.choice(np.concatenate(arrived), chains)
+    log_a = np.empty((STEPS * chains, K))
+    for i in range(-BURN_IN, STEPS):
+        own = np.arange(chains) + chains * (i % STEPS)
+        offset, _ = advance(own % R, offset, step)
+        log_a[own] = offset + log_beta[own % R]
+    a = np.exp(log_a[:R])
+    kappa = a.sum(axis=1)
+    return GroupPrior(kappa, a / kappa[:, None])
+
+
+def _true_counts(
+    P: Floats, a: Floats, v_hat: Integers, known: Floats, rng: np.random.Generator
+) -> Integers:
+    """Draw the units of each true class (K, G, R) in each group."""
+
+    def some(part: slice, rng: np.random.Generator) -> Integers:
+        return np.asarray(allocate_groups(P, a, v_hat[part], known[part], rng).sum(axis=1))
+
+    return np.concatenate(list(in_blocks(some, len(v_hat), a.size, rng, block=100_000)), axis=1)
+
+
+def _around(log_beta: Floats) -> Prior:
+    """κ log-logistic, and log μ_g normal around log β_g."""
+
+    def log_prior(log_a: Floats) -> Floats:
+        log_kappa = np.log(np.exp(log_a).sum(axis=-1))
+        away = log_a - log_kappa[..., None] - log_beta
+        return np.asarray(log_middle(np.exp(log_kappa)) - 0.5 * (away**2).sum(axis=-1) / TILT**2)
+
+    return log_prior

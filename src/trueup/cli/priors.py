@@ -1,0 +1,131 @@
+"""Priors as they are written on the command line: ``from-range:webshop:0.80-0.95``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueup import prior
+from trueup.cli.matrix import parse_matrix
+from trueup.errors import OptionError, TrueupError
+from trueup.prior.elicited import Elicited, arranged
+
+__all__ = ["parse_prior", "parse_rates", "place_rates"]
+
+Rates = tuple[list[list[float]], list[str] | None]  # a matrix, and its labels if it has any
+
+EXAMPLES = {
+    "from-counts": "from-counts:matrix.csv:0.5",
+    "from-range": "from-range:webshop:0.80-0.95 or from-range:webshop:0.80-0.95:0.9",
+    "diagonal": "diagonal:2",
+    "dirichlet": "dirichlet:alpha.csv",
+    "logistic-normal": "logistic-normal:0.1:1",
+    "hierarchical": "hierarchical:0.15",
+    "truncated": "truncated:0.5-1",
+    "symmetric": "symmetric:0.3",
+    "ordered": "ordered",
+    "regression": "regression:turnover:log or regression:turnover",
+}
+
+
+def parse_prior(text: str) -> object:
+    """Read what was written as ``--prior``; a plain word stays as it is.
+
+    Examples
+    --------
+    >>> parse_prior("jeffreys")
+    'jeffreys'
+    >>> parse_prior("diagonal:2").for_classes(2).alpha
+    array([[2.5, 0.5],
+           [0.5, 2.5]])
+    """
+    kind, *words = text.split(":")
+    kind = kind.strip().lower().replace("_", "-")
+    if kind not in EXAMPLES:
+        return text
+    try:
+        return replace(MAKERS[kind](words), word=text)
+    except (IndexError, ValueError) as error:
+        if isinstance(error, TrueupError):
+            raise
+        raise OptionError(
+            f"--prior {kind} must be written as {EXAMPLES[kind]}; {text!r} came."
+        ) from None
+
+
+def parse_rates(text: str) -> Rates:
+    """Read ``--rates``, a matrix of known error rates, with its labels if it has any."""
+    return parse_matrix("--rates", text)
+
+
+def place_rates(rates: Rates, labels: Sequence[Hashable] | None) -> list[list[float]]:
+    """Give known rates in the order of the labels, whatever that of their file."""
+    matrix, names = rates
+    if names is None or labels is None:
+        return matrix
+    found: list[list[float]] = arranged(np.asarray(matrix), names, list(labels)).tolist()
+    return found
+
+
+def _range(word: str) -> tuple[float, float]:
+    low, high = word.split("-")
+    return float(low), float(high)
+
+
+def _from_counts(words: list[str]) -> Any:
+    name, weight = ":".join(words[:-1]), float(words[-1])
+    matrix, names = parse_matrix("--prior from-counts", name)
+    return prior.from_counts(matrix, weight, classes=names)
+
+
+def _from_range(words: list[str]) -> Any:
+    *label, last = words
+    probability = 0.9
+    if "-" not in last:
+        probability, (*label, last) = float(last), label
+    return prior.from_range(":".join(label), recall=_range(last), probability=probability)
+
+
+def _dirichlet(words: list[str]) -> Any:
+    matrix, names = parse_matrix("--prior dirichlet", ":".join(words))
+    if names is None:
+        return prior.Dirichlet(matrix)
+
+    def rule(_: prior.Concentrations, labels: list[Hashable]) -> Any:
+        found = prior.Dirichlet(arranged(np.asarray(matrix), names, labels))
+        return (written := found.for_classes(len(labels))).alpha, written.gamma
+
+    return Elicited(rule, "perks", "dirichlet")
+
+
+def _regression(words: list[str]) -> Any:
+    log = len(words) > 1 and words[-1] == "log"
+    return prior.regression(":".join(words[:-1] if log else words), log=log)
+
+
+def _numbers(words: list[str], *names: str) -> dict[str, float]:
+    if len(words) > len(names):
+        raise ValueError
+    return {name: float(word) for name, word in zip(names, words, strict=False)}
+
+
+def _one(words: list[str]) -> str:
+    (word,) = words
+    return word
+
+
+MAKERS: dict[str, Callable[[list[str]], Any]] = {
+    "from-counts": _from_counts,
+    "from-range": _from_range,
+    "dirichlet": _dirichlet,
+    "diagonal": lambda words: prior.diagonal(float(_one(words))),
+    "logistic-normal": lambda words: prior.logistic_normal(**_numbers(words, "error", "sd")),
+    "hierarchical": lambda words: prior.hierarchical(**_numbers(words, "error", "sd", "between")),
+    "truncated": lambda words: prior.truncated(recall=_range(_one(words))),
+    "symmetric": lambda words: prior.symmetric(**_numbers(words, "sd")),
+    "ordered": lambda words: prior.ordered(**_numbers(words)),
+    "regression": _regression,
+}

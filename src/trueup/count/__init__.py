@@ -1,0 +1,1 @@
+"""From two tables to one bag of counts."""

@@ -1,0 +1,75 @@
+"""Bins of a column on which error rates depend, with equal numbers of test units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import DataError
+from trueup.prior import Regression
+from trueup.read.table import (
+    Table,
+    check_value_kind,
+    empty_table,
+    plain,
+    refuse_missing,
+    require_columns,
+)
+
+__all__ = ["bin_tables"]
+
+LEAST = 5  # test units in a bin
+
+
+def bin_tables(
+    population: Table, test_set: Table, prior: Regression, id: str | None, missing: str
+) -> tuple[Table, Table, Regression]:
+    """Give both tables with a column of bins, and the prior with the bins' centres."""
+    column = prior.on
+    check_value_kind(population, column, require_columns(population, [column])[column])
+    matched = column not in test_set.kinds() and id is not None
+    if id is not None and matched:
+        require_columns(test_set, [id])
+        ids = [plain(row[0]) for row in test_set.rows([id])]
+        found = population.rows([], value=column, id=id, among=ids)
+    else:
+        require_columns(test_set, [column])
+        found = test_set.rows([], value=column)
+    x = _numbers(found, column, test_set, missing)
+    if prior.log and x.min() <= 0:
+        raise DataError(
+            f"Column {column!r} must be positive for its logarithm; {x.min():g} came.",
+            hint="leave out log=True, or the units without value.",
+        )
+    bins = min(prior.bins, len(x) // LEAST)
+    middles = (np.unique(x)[1:] + np.unique(x)[:-1]) / 2
+    if bins < 2 or not len(middles):
+        raise DataError(
+            f"Rates that depend on {column!r} need at least {2 * LEAST} test units with different "
+            f"values; {len(x)} units with {len(middles) + 1} values came.",
+            hint="leave the column out.",
+        )
+    # an edge lies between two values, so that equal ones stay together
+    wanted = np.quantile(x, np.arange(1, bins) / bins)
+    edges = np.unique(middles[np.abs(middles - wanted[:, None]).argmin(axis=1)])
+    where = np.searchsorted(edges, x)
+    z = np.log(x) if prior.log else x
+    z = (z - z.mean()) / max(z.std(), 1e-300)
+    centres = tuple(float(z[where == j].mean()) for j in range(len(edges) + 1))
+    name, cuts = prior.bin_name, [float(edge) for edge in edges]
+    audited = test_set if matched else test_set.binned(name, column, cuts)
+    return population.binned(name, column, cuts), audited, replace(prior, centres=centres)
+
+
+def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table, missing: str) -> Any:
+    values = [plain(row[-1]) for row in rows]
+    x = np.array([np.nan if value is None else float(value) for value in values])
+    bad = ~np.isfinite(x)
+    if bad.any() and missing == "refuse":
+        refuse_missing(table, column, int(bad.sum()))
+    x = x[~bad]  # they are in no bin, and left out with it
+    if not len(x):
+        raise empty_table(table)
+    return x

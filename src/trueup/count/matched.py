@@ -1,0 +1,140 @@
+"""Audited units whose prediction, value and group come from the population, by id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import DataError
+from trueup.read.table import Kind, Missing, Table, Tally, empty_table, plain, refuse_missing
+
+__all__ = ["check_id_kinds", "matched_tally"]
+
+
+def check_id_kinds(population: Table, test_set: Table, id: str) -> None:
+    """Refuse ids that are text in one table and numbers in the other: none would be found."""
+    kinds = [table.kinds()[id] for table in (population, test_set)]
+    if kinds[0] != kinds[1] and not set(kinds) <= {"integer", "number"}:
+        raise DataError(
+            f"Column {id!r} must hold the same kind of id in both tables; in {population.name} it "
+            f"holds {kinds[0]}, in {test_set.name} {kinds[1]}.",
+            hint="write the ids in the same way in both tables.",
+        )
+
+
+def matched_tally(
+    population: Table,
+    test_set: Table,
+    *,
+    parts: Sequence[str],
+    true: str,
+    predicted: str,
+    value: str | None,
+    id: str,
+    nullable: Collection[str],
+    missing: Missing,
+) -> Tally:
+    """Tally the test set by (*parts, true, predicted), all but `true` from the population."""
+    has_prediction = predicted in test_set.kinds()
+    audited = [
+        tuple(map(plain, row))
+        for row in test_set.rows([id, true, *([predicted] if has_prediction else [])])
+    ]
+    if not audited:
+        raise empty_table(test_set)
+    left_out: dict[str, int] = {}
+    for position, column in enumerate((id, true)):
+        nulls = sum(row[position] is None for row in audited)
+        if nulls and missing == "refuse":
+            refuse_missing(test_set, column, nulls)
+        if nulls:
+            left_out[column] = nulls
+    usable = [row for row in audited if row[0] is not None and row[1] is not None]
+    ids = [row[0] for row in usable]
+    _refuse_duplicates(ids, id, test_set)
+    among = _written_as(ids, population.kinds()[id])
+    found = population.rows([id, *parts, predicted], value=value, id=id, among=among)
+    by_id = _by_id(found, ids, id, population, with_value=value is not None)
+
+    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in nullable]
+    cells: dict[tuple[Hashable, ...], list[tuple[int, float, float]]] = {}
+    differ, signed, without = [], False, 0
+    for i, g, *prediction in usable:
+        *part, h, y = by_id[i]
+        if prediction and None not in (prediction[0], h) and prediction[0] != h:
+            differ.append(i)
+        # the population's tally has counted these rows already: here they are left out as there
+        if not np.isfinite(y) or any((*part, h)[position] is None for position in wanted):
+            without += 1
+            continue
+        cells.setdefault((*part, g, h), []).append((1, y, y * y))
+        signed = signed or y < 0
+    if differ:
+        raise DataError(
+            f"{len(differ):,} audited units have another predicted class in {test_set.name} than "
+            f"in {population.name}; the first is {id} = {differ[0]!r}.",
+            hint="use predictions of the same model for both tables.",
+        )
+    if not cells:
+        raise DataError(
+            f"{test_set.name} must hold at least one usable unit; {population.name} has no usable "
+            "value for any of them.",
+            hint="are these the right columns?",
+        )
+    figures = [np.array(part) for part in cells.values()]
+    return Tally(
+        keys=list(cells),
+        units=np.array([len(part) for part in figures], dtype=np.int64),
+        sums=np.array([part[:, 1].sum() for part in figures]),
+        squares=np.array([part[:, 2].sum() for part in figures]),
+        signed=signed,
+        left_out=left_out,
+        rows_left_out=len(audited) - len(usable) + without,
+    )
+
+
+def _written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:
+    """Give ids as the population writes them: pandas makes 7.0 of 7 in a column with a gap."""
+    if kind == "number":
+        return [float(i) for i in ids]
+    if kind == "integer":
+        return [int(i) for i in ids if i == int(i)]
+    return list(ids)
+
+
+def _by_id(
+    found: Sequence[tuple[Any, ...]],
+    ids: Sequence[Hashable],
+    id: str,
+    population: Table,
+    *,
+    with_value: bool,
+) -> dict[Hashable, tuple[Any, ...]]:
+    """Give the labels of each audited unit and its value (1 when units are counted)."""
+    by_id = {}
+    for row in found:
+        labels = tuple(map(plain, row[: len(row) - 1])) if with_value else tuple(map(plain, row))
+        y = 1.0 if not with_value else np.nan if plain(row[-1]) is None else float(row[-1])
+        by_id[labels[0]] = (*labels[1:], y)
+    _refuse_duplicates([plain(row[0]) for row in found], id, population)
+    absent = [i for i in ids if i not in by_id]
+    if absent:
+        raise DataError(
+            f"{len(absent):,} audited units are not in {population.name}; the first is "
+            f"{id} = {absent[0]!r}.",
+            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
+        )
+    return by_id
+
+
+def _refuse_duplicates(ids: Sequence[Hashable], id: str, table: Table) -> None:
+    seen: set[Hashable] = set()
+    twice = [i for i in ids if i in seen or seen.add(i)]  # type: ignore[func-returns-value]
+    if twice:
+        raise DataError(
+            f"Column {id!r} of {table.name} must name each unit once; {twice[0]!r} comes more than "
+            f"once (rows too many: {len(twice):,}).",
+            hint="remove the duplicate rows.",
+        )

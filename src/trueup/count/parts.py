@@ -1,0 +1,192 @@
+"""The bag of counts, split over groups and strata."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.count.counts import Counts, check_classes, make_counts
+
+__all__ = ["Figures", "GroupCounts", "Parts", "assemble"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Label = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """A group-by in numbers: for each of its rows a part, its classes, units, Σy and Σy²."""
+
+    parts: list[Label]
+    at: tuple[Integers, ...]
+    units: Integers
+    sums: Floats
+    squares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Counts of B parts of the population: as `Counts`, with the parts first.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns whose labels tell the parts apart.
+    labels : list of tuple
+        A label of each column per part; None is a label of its own, that of rows without one.
+    v_hat_b : (B, K) int
+        Population units per part and predicted class.
+    u_hat_b, w_hat_b : (B, K) float or None
+        Σy and Σy² of those; None when units are counted.
+    n_b : (B, K, K) int or None
+        Test units per part, true and predicted class; None when they cannot be placed in parts.
+    t_b, t2_b : (B, K, K) float or None
+        Σy and Σy² of the test units.
+    """
+
+    columns: tuple[str, ...]
+    labels: list[Label]
+    v_hat_b: Integers
+    u_hat_b: Floats | None
+    w_hat_b: Floats | None
+    n_b: Integers | None
+    t_b: Floats | None
+    t2_b: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCounts:
+    """Both tables in numbers: the whole, and its parts.
+
+    Attributes
+    ----------
+    whole : Counts
+        The sums over all parts.
+    cells : Parts
+        A part per combination of stratum and group that the population holds.
+    groups : Parts
+        A part per group: the sums of `cells` over strata. Without `by`, one with label ``()``.
+    strata : Parts
+        A part per stratum: the sums of `cells` over groups. Without `strata`, one with label
+        ``()``. Its test units are there even where those of groups are not.
+    group, stratum : (C,) int
+        Which group and which stratum each cell is in.
+    unplaced : dict
+        Audited units in strata or groups that the population does not hold, by label: they are in
+        `whole` only.
+    warnings : list of str
+        What the user should know about these tables.
+    """
+
+    whole: Counts
+    cells: Parts
+    groups: Parts
+    strata: Parts
+    group: Integers
+    stratum: Integers
+    unplaced: dict[Label, int]
+    warnings: list[str]
+
+
+def assemble(
+    population: Figures,
+    audited: Figures,
+    classes: Sequence[Hashable],
+    *,
+    strata: tuple[str, ...],
+    by: tuple[str, ...],
+    placed: bool,
+    totals: bool,
+    signed: bool,
+    warnings: list[str],
+) -> GroupCounts:
+    """Put the figures of both tables into arrays.
+
+    The population's parts are (*strata, *by); so are those of the audited units when they are
+    `placed` in groups, otherwise (*strata).
+    """
+    K, S = len(classes), len(strata)
+    check_classes(tuple(classes), K)
+    cells = _sorted(population.parts)
+
+    def parts(columns: tuple[str, ...], take: slice, test: bool) -> tuple[Parts, dict[Label, int]]:
+        """Sum over all columns but those taken."""
+        labels = _sorted({label[take] for label in cells})
+        index = {label: b for b, label in enumerate(labels)}
+        b = np.array([index[label[take]] for label in population.parts])
+        v_hat_b, *sums = _add(population, b, (len(labels), K))
+        n_b: Integers | None = None
+        test_sums: list[Floats] = []
+        lost: dict[Label, int] = {}
+        if test:
+            b = np.array([index.get(label[take], -1) for label in audited.parts], dtype=np.int64)
+            for row in np.flatnonzero(b < 0):
+                label = audited.parts[row]
+                lost[label] = lost.get(label, 0) + int(audited.units[row])
+            n_b, *test_sums = _add(audited, b, (len(labels), K, K))
+        u_hat_b, w_hat_b = sums if totals else (None, None)
+        t_b, t2_b = test_sums if totals and test_sums else (None, None)
+        return Parts(columns, labels, v_hat_b, u_hat_b, w_hat_b, n_b, t_b, t2_b), lost
+
+    by_stratum, lost = parts(strata, slice(0, S), True)
+    by_group, _ = parts(by, slice(S, None), placed)
+    by_cell, lost_cells = parts((*strata, *by), slice(0, None), placed)
+    group_of = {label: b for b, label in enumerate(by_group.labels)}
+    stratum_of = {label: b for b, label in enumerate(by_stratum.labels)}
+    return GroupCounts(
+        whole=_whole(population, audited, classes, totals=totals, signed=signed),
+        cells=by_cell,
+        groups=by_group,
+        strata=by_stratum,
+        group=np.array([group_of[label[S:]] for label in cells], dtype=np.int64),
+        stratum=np.array([stratum_of[label[:S]] for label in cells], dtype=np.int64),
+        unplaced=lost_cells if placed else lost,
+        warnings=warnings,
+    )
+
+
+def _add(figures: Figures, b: Integers, shape: tuple[int, ...]) -> tuple[Integers, Floats, Floats]:
+    placed = b >= 0
+    at = (b[placed], *(axis[placed] for axis in figures.at))
+    units = np.zeros(shape, dtype=np.int64)
+    sums, squares = np.zeros(shape), np.zeros(shape)
+    np.add.at(units, at, figures.units[placed])
+    np.add.at(sums, at, figures.sums[placed])
+    np.add.at(squares, at, figures.squares[placed])
+    return units, sums, squares
+
+
+def _whole(
+    population: Figures,
+    audited: Figures,
+    classes: Sequence[Hashable],
+    *,
+    totals: bool,
+    signed: bool,
+) -> Counts:
+    K = len(classes)
+    everything = np.zeros(len(audited.units), dtype=np.int64)
+    n, t, t2 = _add(audited, everything, (1, K, K))
+    v_hat = np.zeros(K, dtype=np.int64)
+    np.add.at(v_hat, population.at[0], population.units)
+    if not totals:
+        return make_counts(n[0], v_hat, classes=classes)
+    rows = [np.flatnonzero(population.at[0] == h) for h in range(K)]
+    u_hat = [math.fsum(population.sums[row]) for row in rows]
+    w_hat = [math.fsum(population.squares[row]) for row in rows]
+    return make_counts(n[0], v_hat, u_hat, w_hat, t[0], t2[0], classes=classes, signed=signed)
+
+
+def _sorted(labels: Iterable[Label]) -> list[Label]:
+    """Sort labels of which some may be None, which come last, and some dates, others times."""
+    return sorted(set(labels), key=lambda label: [_order(x) for x in label])
+
+
+def _order(x: Hashable) -> tuple[bool, Hashable]:
+    return (x is None, x.isoformat() if isinstance(x, datetime.date) else "" if x is None else x)

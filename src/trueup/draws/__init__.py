@@ -1,0 +1,1 @@
+"""Posterior draws of the error rates: every design, prior and sampler."""

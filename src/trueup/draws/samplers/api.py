@@ -1,0 +1,174 @@
+"""The two posteriors that need a sampler, each with one function: `constrained` and `full`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.draws.samplers.chain import run_chains
+from trueup.draws.samplers.draws import Draws, Progress
+from trueup.draws.samplers.exact import draw_exact
+from trueup.draws.samplers.rejection import draw_rejection, propose
+from trueup.draws.samplers.rows import Target
+from trueup.errors import EstimateError, OptionError
+
+__all__ = ["draw_constrained", "draw_full"]
+
+Floats = NDArray[np.float64]
+Sampler = Literal["auto", "exact", "rejection", "chain"]
+
+PILOT = 1024
+"""Proposals with which `auto` measures the acceptance ..."""
+LONG_PILOT = 500_000
+"""... and numbers (proposals × K²) of a second look, for few classes that are hard to hit."""
+WORK = 100_000_000
+"""Numbers that rejection may draw for one call: about five seconds."""
+MAX_SWEEPS = 36_000
+"""Sweeps × K, where chains stop in any case: a minute or two, which only data that contradict each
+other take."""
+MAX_PROPOSALS = 20_000_000
+
+
+def draw_constrained(
+    a: Floats,
+    v_hat: Floats,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    sampler: Sampler = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    max_sweeps: int | None = None,
+    max_seconds: float | None = None,
+) -> Draws:
+    """Draw P from independent Dirichlet rows given P ∈ Θ_K(v̂), the paper's constrained posterior.
+
+    Parameters
+    ----------
+    a : ndarray (K, K)
+        Posterior Dirichlet parameters α + n; rows true, columns predicted.
+    v_hat : ndarray (K,)
+        Units per predicted class in the population.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Where the randomness comes from. The same state gives the same draws.
+    sampler : {"auto", "exact", "rejection", "chain"}
+        `exact` is for K = 2. `auto` takes it there; for K ≥ 3 it takes `rejection` where a pilot
+        accepts enough, and `chain` otherwise.
+    threads : int, optional
+        Threads for `chain`; by default one. The draws do not depend on it.
+    progress : callable, optional
+        Called with the fraction done.
+    max_sweeps, max_seconds : int, float, optional
+        Where a chain stops in any case; `info["warnings"]` then says what is missing. By default
+        after 36,000 / K sweeps, at most 6,000.
+
+    Examples
+    --------
+    >>> a = np.array([[9.0, 1.0, 0.5], [1.0, 7.0, 1.0], [0.5, 2.0, 5.0]])
+    >>> draws = draw_constrained(a, np.array([20, 50, 30]), 1000, np.random.default_rng(1))
+    >>> draws.P.shape, draws.info["sampler"], bool(draws.beta.min() >= 0)
+    ((1000, 3, 3), 'rejection', True)
+    """
+    a, v_hat = _arrays(a, v_hat)
+    if np.any(v_hat == 0.0):
+        empty = ", ".join(str(h) for h in np.flatnonzero(v_hat == 0.0))
+        raise EstimateError(
+            "the constrained posterior needs at least one unit in every predicted class; there "
+            f"are none in class number {empty}: the permissible set has no volume.",
+            hint='method="full" treats the predicted counts as random and has an answer.',
+        )
+    K = len(v_hat)
+    if sampler not in ("auto", "exact", "rejection", "chain"):
+        raise OptionError(
+            f"`sampler` must be auto, exact, rejection or chain; {sampler!r} came.",
+            hint='leave it at "auto".',
+        )
+    if sampler == "exact" and K != 2:
+        raise OptionError(
+            f'sampler="exact" is for two classes; there are {K}.', hint='use "auto" or "chain".'
+        )
+    if sampler == "auto":
+        sampler = "exact" if K == 2 else _rejection_or_chain(a, v_hat, size, rng)
+    if sampler == "exact":
+        return draw_exact(a, v_hat, size, rng)
+    if sampler == "rejection":
+        return draw_rejection(a, v_hat, size, rng, max_proposals=MAX_PROPOSALS, progress=progress)
+    return run_chains(
+        Target(a, v_hat),
+        size,
+        rng,
+        threads=threads,
+        progress=progress,
+        max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
+        max_seconds=max_seconds,
+    )
+
+
+def draw_full(
+    a: Floats,
+    gamma: Floats,
+    v_hat: Floats,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    max_sweeps: int | None = None,
+    max_seconds: float | None = None,
+) -> Draws:
+    """Draw (P, β) given the test set and v̂ ~ Mult(N, Pᵀβ), exact for any N, with β ~ Dir(γ).
+
+    Parameters
+    ----------
+    a : ndarray (K, K)
+        Posterior Dirichlet parameters α + n; rows true, columns predicted.
+    gamma : ndarray (K,)
+        Prior of the population's base rates.
+    v_hat : ndarray (K,)
+        Units per predicted class in the population; zeros are fine.
+    size, rng, threads, progress, max_sweeps, max_seconds
+        As for `draw_constrained`.
+
+    Examples
+    --------
+    >>> a = np.array([[4.5, 1.5], [2.5, 3.5]])
+    >>> draws = draw_full(a, np.ones(2), np.array([10, 0]), 1000, np.random.default_rng(1))
+    >>> draws.rho.shape, draws.info["sampler"], draws.info["warnings"]
+    ((1000, 2), 'chain', [])
+    """
+    a, v_hat = _arrays(a, v_hat)
+    return run_chains(
+        Target(a, v_hat, np.asarray(gamma, dtype=np.float64)),
+        size,
+        rng,
+        threads=threads,
+        progress=progress,
+        max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
+        max_seconds=max_seconds,
+    )
+
+
+def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:
+    return np.asarray(a, dtype=np.float64), np.asarray(v_hat, dtype=np.float64)
+
+
+def _rejection_or_chain(
+    a: Floats, v_hat: Floats, size: int, rng: np.random.Generator
+) -> Literal["rejection", "chain"]:
+    """Rejection where a pilot says it is done within WORK: by acceptance, never by the clock."""
+    K, rho = len(v_hat), v_hat / v_hat.sum()
+    kept = proposed = 0
+    for batch in (
+        PILOT,
+        max(LONG_PILOT // K**2 - PILOT, 0),
+    ):  # the second only if the first says no
+        if batch:
+            kept += len(propose(a, rho, batch, rng)[0])
+            proposed += batch
+        if kept * WORK >= size * K**2 * proposed:
+            return "rejection"
+    return "chain"

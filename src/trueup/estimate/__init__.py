@@ -1,0 +1,1 @@
+"""Every method by name, and the `Estimate` it returns."""

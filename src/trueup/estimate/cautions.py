@@ -1,0 +1,87 @@
+"""What the user should know before publishing, whatever the method found."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.count.counts import Counts
+from trueup.draws.settings import Settings
+from trueup.draws.theorem1 import posterior
+from trueup.estimate.design import design_p_value, design_warning
+from trueup.prior import Concentrations
+
+__all__ = ["cautions", "signal"]
+
+BAYESIAN = ("bayes", "constrained", "joint", "full")
+TOLD_FROM_ZERO = 0.75
+"""Standard errors; below it the interval leans on the prior and on the bound at 0. `trueup verify`
+counts how often that is said where intervals miss, and where they do not."""
+MOST_NAMED = 5
+
+
+def cautions(counts: Counts, settings: Settings) -> list[str]:
+    """Give every caution that these data and settings call for, in plain words."""
+    method, design = settings.method, settings.design
+    if method == "naive":
+        return []
+    found = []
+    empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
+    if empty and method in BAYESIAN:
+        found.append(f"There is no test unit of true class {empty}: the answer rests on the prior.")
+    if counts.totals and counts.w_hat is None and settings.noise and method in BAYESIAN:
+        found.append(
+            "The classification noise of totals needs predicted_squares, the sum of the squared "
+            "value per predicted class; without it values count as equal within a predicted class "
+            "and the interval is too narrow."
+        )
+    if method in ("bayes", "constrained", "full") and settings.noise and settings.P is None:
+        weak = signal(counts, settings.prior, settings.overlap) < TOLD_FROM_ZERO
+        named = [counts.classes[g] for g in np.flatnonzero(weak)]
+        if named:
+            more = " and more" if len(named) > MOST_NAMED else ""
+            found.append(
+                f"The error rates in the test set cannot tell the share of class "
+                f"{named[:MOST_NAMED]}{more} from zero: the figure rests on the prior, and if the "
+                "class hardly occurs its interval lies too high. A larger test set, or one drawn "
+                "at random from the population, would tell."
+            )
+    if design == "random":
+        rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+        p_value = design_p_value(counts.n, counts.v_hat, overlap=settings.overlap, rng=rng)
+        warning = design_warning(counts, p_value)
+        if warning:
+            found.append(warning)
+    if method == "joint" and design in ("by_class", "shifted"):
+        found.append(
+            f"Method 'joint' takes the test set's base rates for the population's, which design "
+            f"{design!r} says they are not: the answer is wrong. Use method 'auto'."
+        )
+    if method in ("inverse", "bayes", "constrained", "full") and design == "by_prediction":
+        found.append(
+            f"Method {method!r} takes error rates within true classes from the test set, but a "
+            "test set drawn within predicted classes distorts them. Use method 'auto'."
+        )
+    return found
+
+
+def signal(counts: Counts, prior: Concentrations, overlap: bool) -> NDArray[np.float64]:
+    """How many standard errors the inverted share of each class lies above 0, (K,).
+
+    With P̂ the posterior mean of P and β̂ = Q̂v̂/N, an error δP moves β̂ by −Q̂(δP)ᵀβ̂, and the rows
+    of P are independent Dirichlets. Audited units are known, so only the others' share can err.
+    Rates that cannot be inverted tell nothing: 0.
+    """
+    a = posterior(prior, counts.n).alpha
+    size = a.sum(axis=1, keepdims=True)
+    P = a / size
+    if np.linalg.cond(P) > 1 / np.finfo(float).eps:
+        return np.zeros(counts.K)
+    Q = np.linalg.inv(P.T)
+    beta = Q @ (counts.v_hat / counts.N)
+    w = np.maximum(beta, 0.0)
+    w = (w / w.sum()) ** 2 / (size[:, 0] + 1)
+    cov = np.diag(w @ P) - (P.T * w) @ P  # Σ_g w_g (diag p_g − p_g p_gᵀ)
+    error = np.sqrt(np.maximum(np.einsum("gh,hk,gk->g", Q, cov, Q), 0.0))
+    unknown = max(counts.N - int(counts.n.sum()), 0) / counts.N if overlap else 1.0
+    return np.asarray(beta / np.maximum(unknown * error, np.finfo(float).eps))

@@ -1,0 +1,272 @@
+"""Estimates per group (`by`) and with error rates per stratum (`strata`), from the same methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.aggregate.allocation import rest_aggregates
+from trueup.aggregate.groups import GroupData, base_rates, correct_groups, mean_values
+from trueup.aggregate.groups.quantiles import figures as summary
+from trueup.count.counts import Counts
+from trueup.count.parts import GroupCounts, Parts
+from trueup.draws.base_rates import columns
+from trueup.draws.pooling import draw_rows, pool_strata
+from trueup.draws.settings import Settings
+from trueup.draws.stratum import Stratum, counts_of
+from trueup.errors import EstimateError, OptionError
+from trueup.estimate.methods import METHODS, finish, split
+from trueup.estimate.regressed import draw_regressed
+from trueup.estimate.result import Answer, Estimate, GroupFigures
+from trueup.numerics.weights import effective_size, resample
+
+__all__ = ["estimate_parts"]
+
+Floats = NDArray[np.float64]
+Native = Callable[[dict[str, list[Any]]], Any]
+
+# With `by` and `strata` together all draws are in memory at once.
+MOST_CELLS = 400_000_000
+
+
+def estimate_parts(
+    found: GroupCounts, settings: Settings, native: Native, *, pooling: str, keep: bool | None
+) -> Estimate:
+    """Estimate the whole, and every group, as the sum over strata."""
+    counts = found.whole
+    if settings.method not in ("bayes", "constrained", "joint", "full"):
+        raise OptionError(
+            f"Groups and strata need a method with draws of P; {settings.method!r} has none.",
+            hint='use method="auto", or correct each group as a table of its own.',
+        )
+    if found.groups.columns and not settings.noise:
+        raise OptionError(
+            "Groups (`by`) must have `noise`: their units are allocated one by one; noise=False "
+            "came.",
+            hint="leave out noise=False (--no-noise), or leave out `by`.",
+        )
+    stratified = bool(found.strata.columns) and pooling != "complete"
+    if stratified:
+        _check_strata(settings, pooling)
+        strata, info = _strata(found.strata, counts, settings, pooling)
+    else:
+        strata = [_alone(counts, settings)]
+        info = strata[0].info
+    if found.strata.columns:
+        info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
+    groups = None
+    if found.groups.columns:
+        groups, whole, more = _groups(found, strata, settings, keep, stratified)
+        info = info | more
+    else:
+        whole = np.sum([stratum.u for stratum in strata], axis=0)
+    P = strata[0].P if len(strata) == 1 else None
+    answer = Answer(whole, P, info=info)
+    return replace(finish(answer, counts, settings, native), groups=groups)
+
+
+def _check_strata(settings: Settings, pooling: str) -> None:
+    """Refuse options that strata would have to ignore."""
+    if settings.P is not None:
+        raise OptionError(
+            "`P` is one matrix for all units; strata, or a regression, have one each.",
+            hint="leave out `strata`, or correct each stratum with its own P.",
+        )
+    if settings.prior.tilt is not None and pooling != "none":
+        raise OptionError(
+            f"Strata are pooled with a conjugate prior; {settings.prior.name!r} is not one.",
+            hint='say pooling="none", or use "perks", "jeffreys" or another Dirichlet.',
+        )
+
+
+def _strata(
+    parts: Parts, counts: Counts, settings: Settings, pooling: str
+) -> tuple[list[Stratum], dict[str, Any]]:
+    """Draw each stratum with its own P, pooled with the others or alone."""
+    assert parts.n_b is not None
+    every = [counts_of(parts, j, counts) for j in range(len(parts.labels))]
+    without = [_name(parts.labels[j]) for j, c in enumerate(every) if c.n.sum() == 0]
+    warnings: list[str] = []
+    info: dict[str, Any]
+    if without:
+        shown = ", ".join(without[:5]) + (" …" if len(without) > 5 else "")
+        source = "the prior alone" if pooling == "none" else "what the other strata say"
+        warnings.append(f"{len(without)} strata have no test unit and rest on {source}: {shown}.")
+    if settings.regression is not None:
+        strata, info = draw_regressed(every, settings)
+    elif pooling == "none":
+        strata = [_alone(c, settings) for c in every]
+        info = {}
+    else:
+        if settings.method in ("bayes", "constrained") and settings.asked != "auto":
+            raise OptionError(
+                f"Partial pooling needs method 'joint' or 'full'; {settings.method!r} came.",
+                hint='leave method="auto", or say pooling="none".',
+            )
+        from_population = settings.design in ("random", "by_prediction")
+        prior = pool_strata(parts.n_b, settings.prior, settings.rng, pooling=pooling)
+        strata = [
+            _pooled(c, prior.alpha[:, j] + c.n, prior.gamma, from_population, settings)
+            for j, c in enumerate(every)
+        ]
+        assert prior.kappa is not None
+        info = {
+            "method": "joint" if from_population else "full",
+            "concentration": dict(
+                zip(map(str, counts.classes), np.median(prior.kappa, axis=0).tolist(), strict=True)
+            ),
+        }
+    ess = min(stratum.info.get("ess") or settings.draws for stratum in strata)
+    warnings += sorted({w for stratum in strata for w in stratum.info.get("warnings", ())})
+    return strata, info | {
+        "ess": float(ess),
+        "strata_without_test": without,
+        "warnings": warnings,
+    }
+
+
+def _alone(counts: Counts, settings: Settings) -> Stratum:
+    """Draw one stratum, or the whole, by the method itself."""
+    answer = METHODS[settings.method](counts, settings)
+    assert answer.draws is not None
+    assert answer.P is not None
+    beta = answer.beta
+    if beta is None:  # the paper's steps have P alone; where there are no units, any rates will do
+        rest, _ = split(counts, settings)
+        beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
+    return Stratum(answer.draws, answer.P, beta, answer.info)
+
+
+def _pooled(
+    counts: Counts, a: Floats, gamma: Floats, from_population: bool, settings: Settings
+) -> Stratum:
+    """Draw one stratum given pooled rows; draw r keeps to level r mod L of what was pooled."""
+    rest, known = split(counts, settings)
+    base = gamma + counts.n.sum(axis=1) if from_population else gamma
+    rows = draw_rows(a, base, rest.v_hat, settings.draws, settings.rng)
+    u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings.noise, settings.rng)
+    kept = np.arange(settings.draws)
+    if not np.isfinite(u.log_weight[0]) or np.ptp(u.log_weight) > 0:
+        if effective_size(u.log_weight) == 0:
+            raise EstimateError("A stratum has no draw whose totals are all at least 0.")
+        for level in range(len(a)):
+            mine = np.arange(level, settings.draws, len(a))
+            if np.isfinite(u.log_weight[mine]).any():
+                kept[mine] = mine[resample(u.log_weight[mine], len(mine), settings.rng).indices]
+            else:  # this level has no permissible draw: borrow from all
+                kept[mine] = resample(u.log_weight, len(mine), settings.rng).indices
+    ess = min(rows.ess, effective_size(u.log_weight))
+    warnings = []
+    if ess < 0.05 * settings.draws:
+        warnings.append(f"A stratum has only {ess:.0f} effective draws: its interval is rough.")
+    info = {"ess": ess, "warnings": warnings}
+    return Stratum(u.u[kept] + known, rows.P[kept], rows.beta[kept], info)
+
+
+def _groups(
+    found: GroupCounts,
+    strata: list[Stratum],
+    settings: Settings,
+    keep: bool | None,
+    stratified: bool,
+) -> tuple[GroupFigures, Floats, dict[str, Any]]:
+    """Draw every group; with strata, every cell of both, added up over strata."""
+    counts, groups = found.whole, found.groups
+    B, K = len(groups.labels), counts.K
+    options: dict[str, Any] = {
+        "audited_inform": settings.design in ("random", "by_prediction") and settings.overlap,
+        "interval": settings.interval,
+    }
+    if not stratified:
+        (one,) = strata
+        means = _means(one, counts, settings)
+        data = _data(groups, slice(None), counts.signed, settings.overlap)
+        answer = correct_groups(
+            one.P,
+            one.beta,
+            data,
+            settings.rng,
+            means=means,
+            keep=keep,
+            progress=settings.progress,
+            **options,
+        )
+        figures: dict[str, Floats | None] = {
+            "naive": data.naive,
+            "estimate": answer.median,
+            "mean": answer.mean,
+            "sd": answer.sd,
+            "lower": answer.lower,
+            "upper": answer.upper,
+        }
+        info: dict[str, Any] = {"groups": B, "draws_kept": answer.draws is not None}
+        info["group_concentration"] = float(np.median(answer.prior.kappa))
+        return (
+            GroupFigures(groups.columns, groups.labels, figures, answer.draws),
+            answer.whole,
+            info,
+        )
+    if settings.draws * B * K > MOST_CELLS:
+        raise OptionError(
+            f"With `by` and `strata` together all draws are in memory: at most {MOST_CELLS:,} "
+            f"numbers; {settings.draws:,} draws of {B:,} groups and {K} classes came.",
+            hint="ask for fewer draws, or correct one stratum at a time.",
+        )
+    draws = np.zeros((settings.draws, B, K))
+    for j, stratum in enumerate(strata):
+        cells = np.flatnonzero(found.stratum == j)
+        data = _data(found.cells, cells, counts.signed, settings.overlap)
+        mine = counts_of(found.strata, j, counts)
+        answer = correct_groups(
+            stratum.P,
+            stratum.beta,
+            data,
+            settings.rng,
+            means=_means(stratum, mine, settings),
+            keep=True,
+            **options,
+        )
+        assert answer.draws is not None
+        np.add.at(draws.transpose(1, 0, 2), found.group[cells], answer.draws.transpose(1, 0, 2))
+        if settings.progress is not None:
+            settings.progress((j + 1) / len(strata))
+    naive = groups.v_hat_b.astype(float) if groups.u_hat_b is None else groups.u_hat_b
+    summed = summary(draws, settings.interval, discrete=groups.u_hat_b is None)
+    names = ("estimate", "mean", "sd", "lower", "upper")
+    figures = {"naive": naive} | dict(zip(names, summed, strict=True))
+    info = {"groups": B, "draws_kept": True}
+    return GroupFigures(groups.columns, groups.labels, figures, draws), draws.sum(axis=1), info
+
+
+def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | None:
+    """The mean value of each class: audited units are in u, so they are in its units too."""
+    if counts.u_hat is None:
+        return None
+    squares = None if counts.w_hat is None else float(counts.w_hat.sum())
+    rest, _ = split(counts, settings)
+    audited = 0 if rest is counts else counts.n.sum(axis=1)
+    beta = (rest.N * stratum.beta + audited) / max(counts.N, 1)
+    return mean_values(stratum.u, beta, counts.N, squares)
+
+
+def _data(parts: Parts, which: Any, signed: bool, overlap: bool) -> GroupData:
+    def take(x: Any) -> Any:
+        return None if x is None else x[which]
+
+    return GroupData(
+        take(parts.v_hat_b),
+        take(parts.u_hat_b),
+        take(parts.w_hat_b),
+        take(parts.n_b) if overlap else None,
+        take(parts.t_b) if overlap else None,
+        take(parts.t2_b) if overlap else None,
+        signed=signed,
+    )
+
+
+def _name(label: tuple[Any, ...]) -> str:
+    return " / ".join(map(str, label))

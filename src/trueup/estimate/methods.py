@@ -1,0 +1,224 @@
+"""Each method by name, from the bag of counts to an `Estimate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup import __version__
+from trueup.aggregate.allocation import Weighted, rest_aggregates
+from trueup.count.counts import Counts, rest_of
+from trueup.draws.base_rates import columns, draw_beta
+from trueup.draws.contingency import solve_Q
+from trueup.draws.rates import Rates, rates_of
+from trueup.draws.settings import Settings
+from trueup.errors import EstimateError
+from trueup.estimate import classical
+from trueup.estimate.cautions import cautions
+from trueup.estimate.inverse import inverse
+from trueup.estimate.result import Answer, Estimate, median_error, summarise
+from trueup.numerics.weights import effective_size, resample
+
+__all__ = ["METHODS", "estimate", "finish", "split"]
+
+Floats = NDArray[np.float64]
+
+# Conditioning keeps drawing until this share of the wanted draws is effective ...
+ENOUGH = 0.8
+# ... or this many times as many were drawn.
+MOST_POOLS = 10
+# Samplers whose draws come chain by chain; those of the others are in random order.
+BY_CHAIN = ("nuts", "pair walk")
+
+
+def estimate(
+    counts: Counts, settings: Settings, native: Callable[[dict[str, list[Any]]], Any]
+) -> Estimate:
+    """Run the chosen method and put figures, draws and what made them together."""
+    return finish(METHODS[settings.method](counts, settings), counts, settings, native)
+
+
+def finish(
+    answer: Answer,
+    counts: Counts,
+    settings: Settings,
+    native: Callable[[dict[str, list[Any]]], Any],
+) -> Estimate:
+    """Sum up what a method gave, with what made it."""
+    figures = summarise(answer, counts.naive, settings.interval)
+    for name, x in figures.items():
+        if x is not None and not np.isfinite(x).all():
+            raise EstimateError(
+                f"The {name} of {settings.method!r} is not a finite number for these data.",
+                hint='use method="auto", whose draws are always permissible.',
+            )
+    info: dict[str, Any] = {
+        "method": settings.method,
+        "design": settings.design,
+        "prior": settings.prior.name,
+        "seed": settings.seed,
+        "draws": 0 if answer.draws is None else len(answer.draws),
+        "interval": settings.interval,
+        "noise": settings.noise,
+        "overlap": settings.overlap,
+        "signed": counts.signed,
+        "acceptance": None,
+        "ess": None,
+        "rhat": None,
+        "version": __version__,
+    }
+    warnings = [*cautions(counts, settings), *answer.info.get("warnings", ())]
+    info |= answer.info | {"warnings": warnings}
+    if answer.draws is not None:
+        info["ess"] = float(info["ess"] or len(answer.draws))  # independent unless it says so
+        errors = median_error(answer.draws, info["ess"])
+        info["monte_carlo_error"] = [float(x) for x in errors]
+    return Estimate(counts.classes, counts, answer.draws, answer.P, info, figures, native)
+
+
+def _naive(counts: Counts, settings: Settings) -> Answer:
+    return Answer(estimate=counts.naive)
+
+
+def _inverse(counts: Counts, settings: Settings) -> Answer:
+    return inverse(
+        counts,
+        noise=settings.noise,
+        draws=settings.draws,
+        interval=settings.interval,
+        rng=settings.rng,
+    )
+
+
+def _bayesian(counts: Counts, settings: Settings) -> Answer:
+    """Draws of the rates, and what follows for the counts or totals.
+
+    Without noise `bayes` and `constrained` are steps 2 and 3 of the paper. Otherwise draws are
+    permissible and audited units are exact.
+    """
+    rest, known = split(counts, settings)
+    draw = rates_of(counts, rest, settings)
+    paper = not settings.noise and settings.method in ("bayes", "constrained")
+
+    def weighted(size: int) -> Drawn:
+        rates = draw(size)
+        beta = np.empty((size, 0))
+        if paper:
+            found = Weighted(solve_Q(rates.P, counts.naive), np.zeros(size))
+        else:
+            beta, found = _rest(rates, rest, settings)
+        log_weight = found.log_weight + rates.log_weight
+        return Drawn(found.u, rates.P, beta, rates.log_weight, log_weight, rates.info)
+
+    return _condition(weighted, 0.0 if paper else known, settings)
+
+
+class Drawn(NamedTuple):
+    """Draws of u (R, K), P and β with their weights; the paper's steps have no β: (R, 0)."""
+
+    u: Floats
+    P: Floats
+    beta: Floats
+    of_rates: Floats
+    log_weight: Floats
+    info: dict[str, Any]
+
+
+def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weighted]:
+    """The units that were not audited, given the rates: their base rates, and u."""
+    P, c = rates.P, rates.c
+    log_weight = np.zeros(len(P))
+    if rest.N == 0:
+        return np.full(P.shape[:2], 1 / P.shape[1]), Weighted(np.zeros(P.shape[:2]), log_weight)
+    if c is None:
+        beta, log_weight = draw_beta(P, rest.v_hat, settings.rng)
+        c = columns(P, beta)
+    else:
+        beta = c @ (rest.v_hat / rest.N)
+    found = rest_aggregates(c, P, rest, settings.noise, settings.rng)
+    return beta, Weighted(found.u, found.log_weight + log_weight)
+
+
+def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
+    """The units to correct, and what is known exactly of the others: the audited ones."""
+    if not settings.overlap or (counts.totals and counts.t is None):
+        return counts, 0.0
+    known = counts.n if counts.t is None else counts.t
+    return rest_of(counts), known.sum(axis=1)
+
+
+def _condition(
+    weighted: Callable[[int], Drawn],
+    known: Floats | float,
+    settings: Settings,
+) -> Answer:
+    """Draw until enough draws are effective, and resample the permissible ones by weight."""
+    size, rng = settings.draws, settings.rng
+    u, P, beta, of_rates, log_weight, info = weighted(size)
+    if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
+        # draws of NUTS still stand chain by chain
+        by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
+        return Answer(u + known, P, beta if beta.size else None, info=info | by_chain)
+    # chains that did not converge will not do so if they are run again
+    most = size if info.get("warnings") else MOST_POOLS * size
+    while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < most:
+        short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
+        more = weighted(int(np.clip(short, size / 4, most - len(u))))
+        u, P, beta, of_rates, log_weight = (
+            np.concatenate(x)
+            for x in zip((u, P, beta, of_rates, log_weight), more[:5], strict=True)
+        )
+    if ess == 0:
+        raise EstimateError(
+            f"Of {len(u):,} draws, none has totals that are all at least 0.",
+            hint="the test set and the population contradict each other: see `trueup check`.",
+        )
+    kept = resample(log_weight, size, rng).indices
+    warnings = list(info.get("warnings", ()))
+    if ess < 0.1 * size:
+        warnings.append(
+            f"Only {ess:.0f} of {size:,} draws are effective: permissible totals are rare under "
+            "this model. The interval is rough; is the design right?"
+        )
+    permissible = np.exp(np.logaddexp.reduce(log_weight) - np.logaddexp.reduce(of_rates))
+    ess = min(ess, size, info.get("ess") or np.inf)
+    info = info | {"permissible": float(permissible), "ess": float(ess), "warnings": warnings}
+    return Answer(u[kept] + known, P[kept], beta[kept] if beta.size else None, info=info)
+
+
+def _classical(
+    function: Callable[..., classical.Point], *names: str, **options: str
+) -> Callable[[Counts, Settings], Answer]:
+    """Make a method of a classical estimator: the fields of `Counts` and the settings it takes."""
+
+    def method(counts: Counts, settings: Settings) -> Answer:
+        point = function(
+            *(getattr(counts, name) for name in names),
+            design=settings.design,
+            interval=settings.interval,
+            classes=counts.classes,
+            **{option: getattr(settings, name) for option, name in options.items()},
+        )
+        info: dict[str, Any] = {"warnings": list(point.warnings)}
+        if point.tuning is not None:
+            info["tuning"] = [float(x) for x in point.tuning]
+        figures = {name: getattr(point, name) for name in ("estimate", "sd", "lower", "upper")}
+        return Answer(**figures, info=info)
+
+    return method
+
+
+METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
+    "naive": _naive,
+    "inverse": _inverse,
+    "bayes": _bayesian,
+    "constrained": _bayesian,
+    "joint": _bayesian,
+    "full": _bayesian,
+    "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat"),
+    "difference": _classical(classical.difference, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
+    "test_set": _classical(classical.test_set, "n", "v_hat", "u_hat", "t", "t2", overlap="overlap"),
+}

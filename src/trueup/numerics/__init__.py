@@ -1,0 +1,1 @@
+"""Numbers without a model: special functions, weights, diagnostics."""

@@ -1,0 +1,92 @@
+"""How much groups, or strata, differ: the concentration κ and the mean μ of a Dirichlet family.
+
+Counts X_j (K,) of several groups j with rates ~ Dir(a), a = κμ, follow a Dirichlet-multinomial.
+With a large κ groups hardly differ, and each is drawn towards μ; with κ near 0 each stands alone.
+κ and μ are drawn from their posterior by a random walk on log a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.numerics import special
+
+__all__ = ["MIDDLE", "Prior", "adapt", "log_dirichlet_multinomial", "log_middle", "walk"]
+
+Floats = NDArray[np.float64]
+Prior = Callable[[Floats], Floats]
+
+MIDDLE = 10.0
+"""Prior median of κ: κ/(κ + 10) is uniform on (0, 1), so no degree of pooling is favoured."""
+# κ beyond this is complete pooling, and below its inverse none: only floating point could tell.
+LOG_MOST = np.log(1e7)
+
+
+def log_middle(kappa: Floats) -> Floats:
+    """Log density of log κ when κ/(κ + MIDDLE) is uniform."""
+    return np.asarray(np.log(kappa) - 2.0 * np.log(kappa + MIDDLE))
+
+
+def log_dirichlet_multinomial(log_a: Floats, X: Floats) -> Floats:
+    """Σ_j log Pr(X_j | a), without the part that a does not touch.
+
+    ``log_a`` is (…, K) and ``X`` (…, J, K); the answer has the leading shape.
+    """
+    a = np.exp(log_a)[..., None, :]
+    kappa, size = a.sum(axis=-1), X.sum(axis=-1)
+    one = special.gammaln(kappa) - special.gammaln(kappa + size)
+    each = np.where(X > 0, special.gammaln(a + X) - special.gammaln(a), 0.0)
+    return np.asarray((one + each.sum(axis=-1)).sum(axis=-1))
+
+
+def walk(
+    log_a: Floats, X: Floats, log_prior: Prior, step: Floats, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """One round of a random walk on log a: each class in turn, then all together.
+
+    Parameters
+    ----------
+    log_a : (…, K) ndarray
+        Where the chains stand.
+    X : (…, J, K) ndarray
+        The counts, that broadcast with the chains.
+    log_prior : callable
+        Log density of the prior with respect to log a.
+    step : (K + 1,) ndarray
+        Standard deviation of each move; the last is the common one.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    log_a, accepted
+        The new places, and which share of each kind of move was accepted, (K + 1,).
+    """
+    K = log_a.shape[-1]
+
+    def target(at: Floats) -> Floats:
+        inside = np.abs(np.log(np.exp(at).sum(axis=-1))) <= LOG_MOST
+        value = log_dirichlet_multinomial(at, X) + log_prior(at)
+        return np.where(inside, value, -np.inf)
+
+    here = target(log_a)
+    accepted = np.zeros(K + 1)
+    for move in range(K + 1):
+        direction = np.ones(K) if move == K else np.eye(K)[move]
+        size = step[move] * rng.standard_normal(log_a.shape[:-1])
+        proposal = log_a + size[..., None] * direction
+        there = target(proposal)
+        with np.errstate(invalid="ignore"):
+            accept = np.log(rng.random(size.shape)) < there - here
+        log_a = np.where(accept[..., None], proposal, log_a)
+        here = np.where(accept, there, here)
+        accepted[move] = accept.mean()
+    return log_a, accepted
+
+
+def adapt(step: Floats, accepted: Floats, round_: int) -> Floats:
+    """Widen moves that are accepted more than 44% of the time, and narrow the others."""
+    return np.asarray(np.clip(step * np.exp((accepted - 0.44) / np.sqrt(1.0 + round_)), 0.01, 5.0))

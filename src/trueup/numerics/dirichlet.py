@@ -1,0 +1,99 @@
+"""Dirichlet draws from gammas, and the moves of a chain that keep a Dirichlet distribution.
+
+A row p ~ Dir(a) is X / ΣX with independent X_h ~ Gamma(a_h). Everything is kept in logs: at
+a = 0.01 one gamma in a thousand is below the smallest double, and its logarithm is still needed.
+Arrays are (..., K, C): classes, then chains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["SMALL_SHAPE", "dirichlet", "draw_dirichlet", "log_gamma", "normalise", "refresh"]
+
+Floats = NDArray[np.float64]
+
+# Below this shape NumPy's gamma draws underflow to 0 often enough for a row of zeros:
+# Pr(X < 1e-308) is about 10^(-308·shape), 1e-31 at 0.1.
+SMALL_SHAPE = 0.1
+
+
+def draw_dirichlet(a: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+    """Draw (size, …, K) from Dir(a), one distribution for each row of `a` (…, K)."""
+    a = np.asarray(a, float)
+    shape = (size, *a.shape)
+    if a.min() >= SMALL_SHAPE:
+        x = rng.standard_gamma(a, size=shape)
+    else:  # X ~ Gamma(a) is Gamma(a + 1)·U^(1/a): stay in logs until the largest is divided out
+        log_x = np.log(rng.standard_gamma(a + 1, size=shape)) - rng.standard_exponential(shape) / a
+        x = np.exp(log_x - log_x.max(axis=-1, keepdims=True))
+    x /= np.einsum("...h->...", x)[..., None]  # twice as fast as x.sum() over a short axis
+    return x
+
+
+def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    """Logarithms of Gamma(a) draws: G(a) is G(a + 1) U^(1/a), so log G(a) cannot underflow."""
+    x = rng.standard_gamma(a + 1.0, size=shape)
+    np.log(x, out=x)
+    e = rng.standard_exponential(shape)
+    e /= a
+    x -= e
+    return x
+
+
+def normalise(x: Floats) -> tuple[Floats, Floats]:
+    """Rows and log rows (P, log P) from log gammas x, which it overwrites; classes on axis −2."""
+    x -= x.max(axis=-2, keepdims=True)
+    P = np.exp(x)
+    total = P.sum(axis=-2, keepdims=True)
+    P /= total
+    x -= np.log(total)
+    return P, x
+
+
+def dirichlet(a: Floats, chains: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Independent draws of Dir(a) over the last axis of `a`, and their logs: (..., K, chains)."""
+    return normalise(log_gamma(a[..., None], (*a.shape, chains), rng))
+
+
+def refresh(log_p: Floats, a: Floats, r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Propose rows from which Dir(a) is left as it is, in detailed balance; r = 0 forgets p.
+
+    With X ~ Gamma(a), B ~ Beta(ra, (1−r)a) and G ~ Gamma((1−r)a), X' = BX + G is again Gamma(a):
+    BX and (1−B)X are independent gammas and the second is drawn anew (the beta-gamma
+    autoregression of Lewis, McKenzie and Hugus, 1989). The correlation of X and X' is r.
+
+    Parameters
+    ----------
+    log_p : ndarray (m, K, C)
+        Logarithms of m current rows in each of C chains.
+    a : ndarray (m, K)
+        Their Dirichlet parameters.
+    r : ndarray (m,)
+        How much of each to keep, in [0, 1).
+    rng : numpy.random.Generator
+        Where the randomness comes from.
+
+    Returns
+    -------
+    P, log_P : ndarray (m, K, C)
+        The proposals and their logarithms.
+    """
+    x = log_gamma(((1.0 - r)[:, None] * a)[:, :, None], log_p.shape, rng)
+    kept = np.flatnonzero(r)
+    if kept.size:
+        some = log_p[kept]
+        part = (r[:, None] * a)[kept][:, :, None]
+        old = log_gamma(part, some.shape, rng)
+        rest = log_gamma(((1.0 - r)[:, None] * a)[kept][:, :, None], some.shape, rng)
+        total = rng.standard_gamma(a[kept].sum(axis=1)[:, None], size=(len(kept), some.shape[2]))
+        some = some + np.log(total)[:, None] + old - log_add(old, rest)
+        x[kept] = log_add(some, x[kept])
+    return normalise(x)
+
+
+def log_add(x: Floats, y: Floats) -> Floats:
+    """Compute log(e^x + e^y); six times faster than `numpy.logaddexp`, whose loop is scalar."""
+    top = np.maximum(x, y)
+    return np.asarray(top + np.log(1.0 + np.exp(np.minimum(x, y) - top)))

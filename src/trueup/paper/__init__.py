@@ -1,0 +1,1 @@
+"""The paper's examples, table and figures."""

@@ -1,0 +1,153 @@
+"""Writing results: whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trueup.errors import FileError, OptionError
+from trueup.estimate.result import Estimate
+from trueup.read.native import one_kind
+from trueup.read.paths import find
+
+__all__ = ["as_text", "csv_text", "write_whole", "writer"]
+
+# A spreadsheet takes a cell that begins so for a formula, or skips the sign and looks at the next.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def as_text(est: Estimate) -> str:
+    """Give ``{"rows": [...], "info": {...}}`` as JSON; without `trace`, which is for a picture."""
+    info = {name: x for name, x in est.info.items() if name != "trace"}
+    return json.dumps({"rows": est.rows(), "info": info}, indent=2, allow_nan=False, default=str)
+
+
+def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
+    """Check the path before any work is done, and give the function that writes to it."""
+    if path is None:
+        return lambda est: None
+    if os.path.isfile(path):
+        for table in inputs:
+            if any(os.path.samefile(path, x) for x in find(table).files if os.path.isfile(x)):
+                raise OptionError(
+                    f"--output must not be a table that is read; {path!r} is part of {table!r}.",
+                    hint="the answer would take the place of the data. Choose another name.",
+                )
+    target = Path(path)
+    ending = target.suffix.lower()
+    makers = {".json": _json_bytes, ".csv": _csv_bytes, ".parquet": _parquet_bytes}
+    if ending not in makers:
+        raise OptionError(
+            f"--output must end in .csv, .parquet or .json; {target.name!r} came.",
+            hint="the ending decides the format.",
+        )
+    if not target.parent.is_dir():
+        raise FileError(f"The folder of --output must exist; {str(target.parent)!r} does not.")
+    return lambda est: write_whole(target, makers[ending](est))
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Write beside the target and move it into place: a reader sees the old file or the new one."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise FileError(f"{str(target)!r} must be writable; {error.strerror}.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _json_bytes(est: Estimate) -> bytes:
+    return as_text(est).encode() + b"\n"
+
+
+def csv_text(rows: Sequence[dict[str, Any]]) -> str:
+    """Write rows with a header; text that a spreadsheet would run gets an apostrophe before it.
+
+    Examples
+    --------
+    >>> csv_text([{"class": "=1+1", "estimate": -2.5}]).splitlines()
+    ['class,estimate', "'=1+1,-2.5"]
+    """
+    return "".join(_csv_line(cells) for cells in [list(rows[0]), *(row.values() for row in rows)])
+
+
+def _csv_line(cells: Iterable[object]) -> str:
+    text = io.StringIO(newline="")
+    # Only a writer that ends lines with CR LF quotes a CR in a label.
+    csv.writer(text, lineterminator="\r\n").writerow([_safe(cell) for cell in cells])
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _safe(cell: object) -> object:
+    """Keep a spreadsheet from running a label that looks like a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def _csv_bytes(est: Estimate) -> bytes:
+    return csv_text(est.rows()).encode()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_type(values: Iterable[object]) -> str:
+    """The type of a column: figures are DOUBLE, labels what they are; None may stand in any."""
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds:  # a figure that this method does not give
+        return "DOUBLE"
+    known = {
+        bool: "BOOLEAN",
+        int: "BIGINT",
+        float: "DOUBLE",
+        datetime.date: "DATE",
+        datetime.datetime: "TIMESTAMP",
+    }
+    return known.get(kinds.pop(), "VARCHAR") if len(kinds) == 1 else "VARCHAR"
+
+
+def _parquet_bytes(est: Estimate) -> bytes:
+    import duckdb
+
+    cells = {name: one_kind([row[name] for row in est.rows()]) for name in est.rows()[0]}
+    columns = ", ".join(f"{_quoted(name)} {_sql_type(column)}" for name, column in cells.items())
+    try:
+        return _written_by_duckdb(columns, list(zip(*cells.values(), strict=True)))
+    except (duckdb.Error, OSError) as error:
+        raise FileError(
+            f"There must be room for a temporary Parquet file; {str(error).splitlines()[0]}",
+            hint="free some space, or set TMPDIR to a folder that has it.",
+        ) from None
+
+
+def _written_by_duckdb(columns: str, rows: list[tuple[Any, ...]]) -> bytes:
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE result ({columns})")
+        marks = ", ".join("?" for _ in rows[0])
+        connection.executemany(f"INSERT INTO result VALUES ({marks})", rows)
+        path = Path(folder) / "result.parquet"
+        connection.execute(f"COPY result TO '{path}' (FORMAT parquet)")
+        return path.read_bytes()

@@ -1,0 +1,115 @@
+"""Charts of an estimate: plain Vega-Lite dicts for the page and the report, Altair for notebooks.
+
+Every chart is a pure function from an `Estimate` to a dict. Labels of classes and groups are data
+values and titles, never names of fields and never part of an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trueup.errors import OptionError
+from trueup.estimate.result import Estimate
+from trueup.present.plots.chains import chains_spec
+from trueup.present.plots.confusion import confusion_spec
+from trueup.present.plots.density import density_spec
+from trueup.present.plots.groups import groups_spec
+from trueup.present.plots.plane import plane_spec
+from trueup.present.plots.studies import load_altair
+from trueup.present.plots.style import Spec, finish, palette
+from trueup.present.plots.totals import totals_spec
+
+__all__ = [
+    "KINDS",
+    "chains_spec",
+    "confusion_spec",
+    "density_spec",
+    "groups_spec",
+    "kinds_for",
+    "plane_spec",
+    "plot",
+    "specs_for",
+    "totals_spec",
+]
+
+KINDS: dict[str, Callable[..., Spec]] = {
+    "totals": totals_spec,
+    "groups": groups_spec,
+    "density": density_spec,
+    "plane": plane_spec,
+    "test_set": confusion_spec,
+    "chains": chains_spec,
+}
+NEEDS = {
+    "groups": "`by`",
+    "density": "a method with draws",
+    "plane": "two classes and a method with draws of P",
+    "test_set": "a test set",
+    "chains": "a method that ran chains",
+}
+COMPOSITE_CLASSES = 4
+"""With up to this many classes the chart of the whole has the posteriors below it."""
+
+
+def kinds_for(est: Estimate) -> list[str]:
+    """Give the kinds of chart that apply to this estimate, in display order."""
+    applies = {
+        "totals": True,
+        "groups": est.groups is not None,
+        "density": est.whole is not None,
+        "plane": est.P is not None and est.counts.K == 2,
+        "test_set": bool(est.counts.n.any()),
+        "chains": bool(est.info.get("trace")),
+    }
+    return [kind for kind in KINDS if applies[kind]]
+
+
+def specs_for(est: Estimate, theme: str = "light") -> dict[str, Spec]:
+    """Give every chart that applies to this estimate, by kind, as Vega-Lite dicts."""
+    return {kind: KINDS[kind](est, theme=theme) for kind in kinds_for(est)}
+
+
+def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **options: Any) -> Any:
+    """Give one Altair chart; it shows in a notebook, and ``.save("x.svg")`` writes a file.
+
+    Parameters
+    ----------
+    est : Estimate
+        What `correct` or `correct_counts` gave.
+    kind : str, optional
+        "totals": as predicted against corrected, per class, with intervals. "groups": the same
+        per group, or over time. "density": the posterior of each class. "plane": for two classes,
+        the permitted error rates, the draws and the test set's own rates. "test_set": the confusion
+        matrix. "chains": whether the chains have met. By default "groups" with `by`; else "totals",
+        with "density" below it for up to four classes.
+    theme : {"light", "dark"}
+        For a white or for a black background.
+    **options
+        For "groups": `classes` (which), and `most` (how many groups each shows).
+    """
+    alt = load_altair()
+    possible = kinds_for(est)
+    if kind is not None and kind not in possible:
+        reason = f"{kind!r} needs {NEEDS[kind]}" if kind in KINDS else f"{kind!r} came"
+        raise OptionError(f"`kind` must be one of {possible} for this estimate; {reason}.")
+    chosen = kind or ("groups" if "groups" in possible else "totals")
+    if options and chosen != "groups":
+        raise OptionError(f"Only the kind 'groups' has options; {sorted(options)} came.")
+    unknown = sorted(set(options) - {"classes", "most"})
+    if unknown:
+        raise OptionError(f"The options of 'groups' are `classes` and `most`; {unknown} came.")
+    spec = KINDS[chosen](est, theme=theme, **options)
+    if kind is None and chosen == "totals" and "density" in possible:
+        spec = _with_density(est, spec, theme)
+    return alt.Chart.from_dict(spec | {"background": palette(theme).background})
+
+
+def _with_density(est: Estimate, totals: Spec, theme: str) -> Spec:
+    if len(est.classes) > COMPOSITE_CLASSES:
+        return totals
+    looks = ("config", "background", "padding")
+    parts = [totals, density_spec(est, theme)]
+    bare = [{name: x for name, x in part.items() if name not in looks} for part in parts]
+    apart = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+    return finish({"vconcat": bare, "resolve": {"scale": apart, "legend": apart}}, theme)

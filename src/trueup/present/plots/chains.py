@@ -1,0 +1,151 @@
+"""Whether the chains have met: their traces, and R-hat as the run grew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.draws.samplers import rhat
+from trueup.estimate.result import Estimate
+from trueup.present.plots.style import Palette, Spec, finish, palette, shortened
+
+__all__ = ["chains_spec"]
+
+Floats = NDArray[np.float64]
+
+MOST_TRACES = 6
+POINTS = 24
+WANTED = 1.01
+
+
+def chains_spec(est: Estimate, theme: str = "light") -> Spec:
+    """Draw the base rate that mixes worst: some chains within the band of all; R-hat so far."""
+    colours = palette(theme)
+    trace, info = est.info["trace"], est.info
+    label = shortened(est.classes[trace["class"]])
+    chart: Spec = {
+        "title": {
+            "text": f"Have the {info['chains']:,} chains met?",
+            "subtitle": [
+                f"{info['sweeps']:,} sweeps; over all classes R-hat {info['rhat']:.3f} and "
+                f"{info['ess']:,.0f} effective draws.",
+                f"Shown: the share of {label}, the class whose chains differ most.",
+            ],
+        },
+        "vconcat": [_traces(trace, colours), _running(trace, colours)],
+        "spacing": 18,
+    }
+    return finish(chart, theme)
+
+
+def _traces(trace: dict[str, Any], colours: Palette) -> Spec:
+    sweeps, beta = trace["sweeps"], trace["beta"]
+    low, middle, high = np.quantile(beta, [0.05, 0.5, 0.95], axis=0)
+    band = [
+        {"sweep": int(t), "low": float(a), "middle": float(m), "high": float(b)}
+        for t, a, m, b in zip(sweeps, low, middle, high, strict=True)
+    ]
+    chosen = np.linspace(0, len(beta) - 1, min(MOST_TRACES, len(beta))).astype(int)
+    lines = [
+        {"sweep": int(t), "share": float(x), "chain": f"chain {c + 1}"}
+        for c in chosen
+        for t, x in zip(sweeps, beta[c], strict=True)
+    ]
+    x: Spec = {"field": "sweep", "type": "quantitative", "title": None, "axis": {"grid": False}}
+    x["scale"] = {"nice": False}
+    y: Spec = {
+        "type": "quantitative",
+        "title": "share of the class",
+        "axis": {"format": ".1~%", "tickCount": 5},
+        "scale": {"zero": False},
+    }
+    return {
+        "title": _heading(
+            f"{len(chosen)} chains; grey: where 90% of all chains are, and their median"
+        ),
+        "width": 560,
+        "height": 170,
+        "layer": [
+            {
+                "data": {"values": band},
+                "mark": {"type": "area", "color": colours.faint, "opacity": 0.25},
+                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
+            },
+            {
+                "data": {"values": lines},
+                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.8},
+                "encoding": {
+                    "x": x,
+                    "y": y | {"field": "share"},
+                    "color": {
+                        "field": "chain",
+                        "type": "nominal",
+                        "scale": {"range": list(colours.series)},
+                        "legend": None,
+                    },
+                },
+            },
+            {
+                "data": {"values": band},
+                "mark": {"type": "line", "strokeWidth": 2, "color": colours.ink},
+                "encoding": {"x": x, "y": y | {"field": "middle"}},
+            },
+        ],
+    }
+
+
+def _running(trace: dict[str, Any], colours: Palette) -> Spec:
+    sweeps, beta = trace["sweeps"], trace["beta"]
+    ends = np.unique(np.linspace(min(12, len(sweeps)), len(sweeps), POINTS).astype(int))
+    values = [
+        {
+            "sweep": int(sweeps[end - 1]),
+            "rhat": float(min(rhat(beta[:, int(trace["burn"] * end) : end]), 10.0)),
+        }
+        for end in ends
+    ]
+    x: Spec = {"field": "sweep", "type": "quantitative", "axis": {"grid": False}}
+    x["scale"] = {"nice": False, "domain": [int(sweeps[0]), int(sweeps[-1])]}
+    highest = max([1.02, *(row["rhat"] for row in values)])
+    y: Spec = {
+        "type": "quantitative",
+        "title": "R-hat",
+        "scale": {"domain": [min([1.0, *(row["rhat"] for row in values)]), highest]},
+        "axis": {"tickCount": 4, "format": ".3~f"},
+    }
+    return {
+        "title": _heading(
+            f"R-hat of the run so far, without its first fifth; below {WANTED} (dashed) is wanted"
+        ),
+        "width": 560,
+        "height": 100,
+        "layer": [
+            {
+                "data": {"values": values},
+                "mark": {
+                    "type": "line",
+                    "point": {"color": colours.corrected},
+                    "color": colours.corrected,
+                },
+                "encoding": {
+                    "x": x | {"title": "sweep after the warm-up"},
+                    "y": y | {"field": "rhat"},
+                    "tooltip": [
+                        {"field": "sweep", "type": "quantitative", "format": ","},
+                        {"field": "rhat", "type": "quantitative", "format": ".4f"},
+                    ],
+                },
+            },
+            {
+                "data": {"values": [{"wanted": WANTED}]},
+                "mark": {"type": "rule", "strokeDash": [5, 3], "color": colours.naive},
+                "encoding": {"y": y | {"field": "wanted"}},
+            },
+        ],
+    }
+
+
+def _heading(text: str) -> Spec:
+    return {"text": text, "fontSize": 12, "fontWeight": "normal", "offset": 4}

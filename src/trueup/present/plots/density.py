@@ -1,0 +1,151 @@
+"""The posterior of every class as a histogram, with the interval and the naive figure marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.estimate.result import Estimate
+from trueup.present.plots.style import (
+    CORRECTED,
+    NAIVE,
+    Palette,
+    Spec,
+    finish,
+    names,
+    number_labels,
+    palette,
+    range_format,
+)
+from trueup.present.plots.totals import what
+
+__all__ = ["density_spec", "histogram"]
+
+Floats = NDArray[np.float64]
+
+MOST_CLASSES = 12
+BINS = 60
+TAIL = 0.0025
+WIDTHS = {1: 440, 2: 300}
+
+
+def density_spec(est: Estimate, theme: str = "light") -> Spec:
+    """Draw the posterior of each class: strong colour within the interval, pale outside."""
+    assert est.whole is not None
+    colours = palette(theme)
+    rows = est.rows()[-len(est.classes) :]
+    order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])[:MOST_CLASSES]
+    labels = names([rows[g]["class"] for g in order])
+    width = WIDTHS.get(len(order), 210)
+    panels = [
+        _panel(est.whole[:, g], rows[g], label, colours, width)
+        for g, label in zip(order, labels, strict=True)
+    ]
+    notes = f"{what(est)}. Strong colour: the {100 * est.info['interval']:g}% interval."
+    if len(order) < len(rows):
+        notes += f" The {len(order)} largest of {len(rows)} classes."
+    title = {"text": "How sure: the posterior of each class", "subtitle": notes}
+    columns = 2 if len(order) in (2, 4) else 3
+    chart: Spec = {"title": title, "concat": panels, "columns": columns}
+    return finish(chart, theme)
+
+
+def histogram(x: Floats) -> tuple[Floats, Floats]:
+    """Bin draws: heights and edges. Whole numbers have bins of whole width around them.
+
+    The outer 0.25% on either side is left out when it would make the chart much wider.
+    """
+    low, high = (float(v) for v in np.quantile(x, [TAIL, 1 - TAIL]))
+    if np.ptp(x) <= 1.25 * (high - low):
+        low, high = float(x.min()), float(x.max())
+    if high == low:
+        return np.ones(1), np.array([low - 0.5, low + 0.5])
+    if (x == np.round(x)).all():
+        width = max(1.0, float(np.ceil((high - low) / BINS)))
+        edges = np.arange(np.floor(low) - 0.5, high + width, width)
+    else:
+        edges = np.linspace(low, high, BINS + 1)
+    counts, _ = np.histogram(x, edges)
+    return counts / (len(x) * np.diff(edges)), edges
+
+
+def _panel(x: Floats, row: dict[str, Any], label: str, colours: Palette, width: int) -> Spec:
+    height, edges = histogram(x)
+    middle = (edges[:-1] + edges[1:]) / 2
+    bars = [
+        {
+            "from": float(a),
+            "to": float(b),
+            "height": float(h),
+            "inside": bool(row["lower"] <= m <= row["upper"]),
+        }
+        for a, b, m, h in zip(edges[:-1], edges[1:], middle, height, strict=True)
+    ]
+    axis: Spec = {
+        "labelExpr": number_labels([*edges, row["naive"]]),
+        "tickCount": 4,
+        "grid": False,
+        "labelOverlap": "greedy",
+    }
+    axis["labelSeparation"] = 8
+    scale = {"zero": False, "nice": False, "padding": 6}
+    across = {"type": "quantitative", "title": None, "scale": scale, "axis": axis}
+    marks = [
+        {"figure": CORRECTED, "value": row["estimate"]},
+        {"figure": NAIVE, "value": row["naive"]},
+    ]
+    form = range_format([row["naive"], row["estimate"]])
+    both = [CORRECTED, NAIVE]
+    return {
+        "title": {"text": label, "fontSize": 12, "anchor": "middle", "offset": 4},
+        "width": width,
+        "height": 130,
+        "layer": [
+            {
+                "data": {"values": bars},
+                "mark": {"type": "rect", "color": colours.corrected},
+                "encoding": {
+                    "x": across | {"field": "from"},
+                    "x2": {"field": "to"},
+                    "y": {
+                        "field": "height",
+                        "type": "quantitative",
+                        "axis": None,
+                        "scale": {"domainMin": 0},
+                    },
+                    "y2": {"datum": 0},
+                    "opacity": {"condition": {"test": "datum.inside", "value": 0.7}, "value": 0.28},
+                },
+            },
+            {
+                "data": {"values": marks},
+                "mark": {"type": "rule", "strokeWidth": 2.5},
+                "encoding": {
+                    "x": across | {"field": "value"},
+                    "color": {
+                        "field": "figure",
+                        "type": "nominal",
+                        "scale": {"domain": both, "range": [colours.corrected, colours.naive]},
+                        "title": None,
+                    },
+                    "strokeDash": {
+                        "field": "figure",
+                        "type": "nominal",
+                        "scale": {"domain": both, "range": [[1, 0], [5, 3]]},
+                        "title": None,
+                    },
+                    "tooltip": [
+                        {"field": "figure", "type": "nominal", "title": " "},
+                        {
+                            "field": "value",
+                            "type": "quantitative",
+                            "format": form,
+                            "title": "value",
+                        },
+                    ],
+                },
+            },
+        ],
+    }

@@ -1,0 +1,225 @@
+"""Groups: small multiples per class; over time a line with a band, else groups sorted by size."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import OptionError
+from trueup.estimate.result import Estimate
+from trueup.present.plots.style import (
+    CORRECTED,
+    NAIVE,
+    Palette,
+    Spec,
+    clean,
+    finish,
+    names,
+    number_labels,
+    palette,
+    range_format,
+    shortened,
+)
+from trueup.present.plots.totals import domain, dots, what
+
+__all__ = ["groups_spec", "period"]
+
+MOST_GROUPS = 24
+MOST_PERIODS = 400
+MOST_PANELS = 6
+
+# 2024, 2024-03, 2024-03-01, 2024Q1, 2024-Q1, 2024-W05, 2024M03
+PERIOD = re.compile(r"(1[5-9]|20|21)\d\d(-?(Q[1-4]|W\d\d|M\d\d)|-\d\d(-\d\d([T ].*)?)?)?")
+
+
+def groups_spec(
+    est: Estimate,
+    theme: str = "light",
+    *,
+    classes: Sequence[Hashable] | None = None,
+    most: int | None = None,
+) -> Spec:
+    """Draw each class's groups; `classes` chooses panels, `most` how many groups each shows."""
+    assert est.groups is not None
+    colours = palette(theme)
+    labels = est.groups.labels
+    wanted = _chosen(est, classes)
+    over_time = len(labels) > 2 and all(period(label) for label in labels)
+    limit = most or (MOST_PERIODS if over_time else MOST_GROUPS)
+    notes = [f"{what(est)}; {100 * est.info['interval']:g}% intervals."]
+    if over_time:
+        order = sorted(range(len(labels)), key=lambda b: str(labels[b][0]))[-limit:]
+        panels = [_over_time(est, g, order, colours) for g in wanted]
+        unit = "last"
+    else:
+        size = np.abs(_naive(est)).sum(axis=1)
+        order = np.argsort(-size, kind="stable")[:limit].tolist()
+        panels = [_sorted(est, g, order, colours) for g in wanted]
+        unit = "largest"
+    if len(order) < len(labels):
+        notes.append(f"The {len(order):,} {unit} of {len(labels):,} groups.")
+    if len(wanted) < len(est.classes) and classes is None:
+        notes.append(f"The {len(wanted)} largest of {len(est.classes)} classes.")
+    if any(panel.pop("cut", False) for panel in panels):
+        notes.append("Log scale; intervals that reach 0 end at the left edge.")
+    by = " and ".join(shortened(column, 24) for column in est.groups.by)
+    title = {"text": f"Per {by}, as predicted and corrected", "subtitle": " ".join(notes)}
+    chart: Spec = {"title": title, "concat": panels, "columns": 1 if over_time else 2}
+    return finish(chart, theme)
+
+
+def period(label: tuple[Hashable, ...]) -> bool:
+    """Whether a group is a date or a period, so that groups have an order in time.
+
+    Examples
+    --------
+    >>> period(("2024-Q1",)), period((2024,)), period(("Utrecht",)), period((12,))
+    (True, True, False, False)
+    """
+    if len(label) != 1 or label[0] is None:
+        return False
+    if isinstance(label[0], datetime.date):
+        return True
+    return not isinstance(label[0], float) and PERIOD.fullmatch(str(label[0])) is not None
+
+
+def _chosen(est: Estimate, classes: Sequence[Hashable] | None) -> list[int]:
+    if classes is None:
+        naive = _naive(est).sum(axis=0)
+        return [int(g) for g in np.argsort(-naive, kind="stable")[:MOST_PANELS]]
+    unknown = [label for label in classes if label not in est.classes]
+    if unknown or not classes:
+        raise OptionError(
+            f"`classes` must be among {list(est.classes)[:20]}; {unknown or 'none'} came."
+        )
+    return [est.classes.index(label) for label in classes]
+
+
+def _naive(est: Estimate) -> Any:
+    assert est.groups is not None
+    return est.groups.figures["naive"]
+
+
+def _rows(est: Estimate, g: int, order: Sequence[int]) -> list[dict[str, Any]]:
+    assert est.groups is not None
+    figures = est.groups.figures
+    short = names([_name(est.groups.labels[b]) for b in order], 28)
+    rows = []
+    for b, label in zip(order, short, strict=True):
+        row: dict[str, Any] = {"label": label, "name": clean(_name(est.groups.labels[b]))}
+        for field, name in (
+            ("naive", "naive"),
+            ("corrected", "estimate"),
+            ("lower", "lower"),
+            ("upper", "upper"),
+        ):
+            x = figures[name]
+            row[field] = None if x is None else float(x[b, g])
+        rows.append(row)
+    return rows
+
+
+def _name(label: tuple[Hashable, ...]) -> str:
+    return " / ".join("(none)" if part is None else str(part) for part in label)
+
+
+def _sorted(est: Estimate, g: int, order: Sequence[int], colours: Palette) -> Spec:
+    rows = sorted(_rows(est, g, order), key=lambda row: -row["corrected"])
+    chart = dots(rows, [row["label"] for row in rows], colours, "", step=18, ticks=4, name="group")
+    return {"title": _heading(est, g), "width": 230} | chart
+
+
+def _heading(est: Estimate, g: int) -> Spec:
+    return {"text": shortened(est.classes[g]), "fontSize": 12, "anchor": "middle", "offset": 4}
+
+
+def _is_date(text: str) -> bool:
+    """Whether it is a day or a month as ISO writes it, which browsers read as UTC."""
+    try:
+        return bool(datetime.date.fromisoformat(text if len(text) == 10 else f"{text}-01"))
+    except ValueError:
+        return False
+
+
+def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) -> Spec:
+    assert est.groups is not None
+    rows = _rows(est, g, order)
+    for row, b in zip(rows, order, strict=True):
+        row["time"] = clean(est.groups.labels[b][0])
+    calendar = all(_is_date(row["time"]) for row in rows)
+    ends = domain([row[f] for row in rows for f in ("naive", "corrected", "lower", "upper")])
+    if calendar:
+        x: Spec = {"field": "time", "type": "temporal", "title": None, "axis": {"grid": False}}
+        x["scale"] = {"type": "utc"}
+    else:
+        x = {
+            "field": "time",
+            "type": "ordinal",
+            "title": None,
+            "scale": {"domain": [row["time"] for row in rows], "type": "point", "padding": 0.3},
+            "axis": {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8},
+        }
+    y = {
+        "type": "quantitative",
+        "title": None,
+        "axis": {"labelExpr": number_labels(ends), "tickCount": 5},
+        "scale": {"domain": ends, "nice": True},
+    }
+    lines = [
+        row | {"figure": figure, "value": row[field]}
+        for figure, field in ((CORRECTED, "corrected"), (NAIVE, "naive"))
+        for row in rows
+    ]
+    both = [CORRECTED, NAIVE]
+    stroke = {"symbolType": "stroke", "symbolStrokeWidth": 2}
+    form = range_format(ends)
+    return {
+        "title": _heading(est, g),
+        "width": 560,
+        "height": 150,
+        "layer": [
+            {
+                "data": {"values": rows},
+                "mark": {"type": "area", "color": colours.corrected, "opacity": 0.25},
+                "encoding": {"x": x, "y": y | {"field": "lower"}, "y2": {"field": "upper"}},
+            },
+            {
+                "data": {"values": lines},
+                "mark": {"type": "line", "strokeWidth": 2, "point": len(rows) <= 60},
+                "encoding": {
+                    "x": x,
+                    "y": y | {"field": "value"},
+                    "color": {
+                        "field": "figure",
+                        "type": "nominal",
+                        "title": None,
+                        "scale": {"domain": both, "range": [colours.corrected, colours.naive]},
+                        "legend": stroke,
+                    },
+                    "strokeDash": {
+                        "field": "figure",
+                        "type": "nominal",
+                        "title": None,
+                        "scale": {"domain": both, "range": [[1, 0], [5, 3]]},
+                        "legend": stroke,
+                    },
+                    "tooltip": [
+                        {"field": "name", "type": "nominal", "title": "period"},
+                        {"field": "naive", "type": "quantitative", "title": NAIVE, "format": form},
+                        {"field": "corrected", "type": "quantitative", "format": form},
+                        {
+                            "field": "lower",
+                            "type": "quantitative",
+                            "title": "interval from",
+                            "format": form,
+                        },
+                        {"field": "upper", "type": "quantitative", "title": "to", "format": form},
+                    ],
+                },
+            },
+        ],
+    }

@@ -1,0 +1,175 @@
+"""The naive figure against the corrected one with its interval, per class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trueup.estimate.result import Estimate
+from trueup.present.plots.style import (
+    CORRECTED,
+    NAIVE,
+    Palette,
+    Spec,
+    clean,
+    finish,
+    legend_scales,
+    names,
+    number_labels,
+    palette,
+    range_format,
+)
+
+__all__ = ["domain", "dots", "logarithmic", "points", "totals_spec", "what"]
+
+MOST_CLASSES = 60
+LOG_SPREAD = 100.0
+
+
+def totals_spec(est: Estimate, theme: str = "light") -> Spec:
+    """Draw every class as predicted and corrected, largest first, with the interval."""
+    colours = palette(theme)
+    rows = est.rows()[-len(est.classes) :]
+    order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])
+    shown = order[:MOST_CLASSES]
+    labels = names([rows[g]["class"] for g in shown])
+    chosen = [rows[g] for g in shown]
+    chart = dots(points(chosen, labels), labels, colours, f"{what(est)}")
+    notes = []
+    if any(row["lower"] is not None for row in chosen):
+        notes.append(f"Lines are {100 * est.info['interval']:g}% intervals.")
+    if chart.pop("cut"):
+        notes.append("Log scale; intervals that reach 0 end at the left edge.")
+    if len(order) > len(shown):
+        notes.append(f"The {len(shown)} largest of {len(order)} classes.")
+    title: Spec = {"text": f"{what(est)} per class, as predicted and corrected"}
+    if notes:
+        title["subtitle"] = " ".join(notes)
+    return finish({"title": title, "width": 440} | chart, theme)
+
+
+def what(est: Estimate) -> str:
+    """What is estimated, in the user's words: the value column, or units."""
+    value = est.asked.get("value")
+    if value:
+        return f"Total of {names([value])[0]}"
+    return "Total" if est.counts.totals else "Number of units"
+
+
+def points(rows: list[dict[str, Any]], labels: list[str]) -> list[dict[str, Any]]:
+    """Give a record per label: both figures and the interval, with the full label for tooltips."""
+    return [
+        {
+            "label": label,
+            "name": clean(row["class"]),
+            "naive": row["naive"],
+            "corrected": row["estimate"],
+            "lower": row["lower"],
+            "upper": row["upper"],
+        }
+        for row, label in zip(rows, labels, strict=True)
+    ]
+
+
+def logarithmic(data: list[dict[str, Any]]) -> float | None:
+    """The left end of a log axis, or None where a linear one serves better.
+
+    Both figures must be above 0 and two orders of magnitude apart; an interval may reach 0, and is
+    then cut at the left end.
+    """
+    values = np.array([(row["naive"], row["corrected"]) for row in data])
+    if values.min() <= 0 or values.max() < LOG_SPREAD * values.min():
+        return None
+    least = float(values.min())
+    lowers = [row["lower"] for row in data if row["lower"] is not None]
+    if any(x < 0 for x in lowers):
+        return None
+    return float(min([least / 2, *(x / 1.2 for x in lowers if x > least / 20)]))
+
+
+def domain(values: Sequence[float]) -> list[float]:
+    """The ends of a linear axis with a little room, which does not lead below 0 by itself."""
+    low, high = min(values), max(values)
+    room = 0.03 * (high - low) or 0.03 * abs(high) or 1.0
+    near_zero = 0 <= low < 0.25 * (high - low)
+    return [0.0 if near_zero else low - room, high + room]
+
+
+def dots(
+    data: list[dict[str, Any]],
+    labels: list[str],
+    colours: Palette,
+    title: str,
+    *,
+    step: int | None = None,
+    ticks: int = 6,
+    name: str = "class",
+) -> Spec:
+    """Draw a row per label: a line for the interval, a dot and a diamond for the two figures.
+
+    The key ``cut`` says whether an interval had to be cut at the left end of a log axis.
+    """
+    left = logarithmic(data)
+    everything = [x for row in data for x in row.values() if isinstance(x, float)]
+    scale: Spec = {"domain": domain(everything), "nice": True}
+    if left is not None:
+        scale = {"type": "log", "domain": [left, 1.1 * max(everything)], "nice": False}
+    drawn = [
+        row | {"from": row["lower"] if left is None else max(row["lower"], left)}
+        if row["lower"] is not None
+        else row
+        for row in data
+    ]
+    y: Spec = {
+        "field": "label",
+        "type": "nominal",
+        "scale": {"domain": labels},
+        "axis": {"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8},
+    }
+    axis: Spec = {
+        "labelExpr": number_labels(everything),
+        "tickCount": ticks,
+        "labelOverlap": "greedy",
+    }
+    axis["labelSeparation"] = 8
+    x = {"type": "quantitative", "title": title, "scale": scale, "axis": axis}
+    form = range_format(everything)
+    tooltip: list[Spec] = [{"field": "name", "type": "nominal", "title": name}] + [
+        {"field": field, "type": "quantitative", "format": form, "title": words}
+        for field, words in (
+            ("naive", NAIVE),
+            ("corrected", CORRECTED),
+            ("lower", "interval from"),
+            ("upper", "to"),
+        )
+        if data[0][field] is not None
+    ]
+    size = step or (26 if len(labels) <= 20 else 18)
+    layers: list[Spec] = [
+        {
+            "data": {"values": [row | {"figure": figure} for row in data]},
+            "mark": {"type": "point", "filled": True, "opacity": 1, "size": area},
+            "encoding": {"x": x | {"field": field}, "y": y, "tooltip": tooltip}
+            | legend_scales(colours),
+        }
+        for figure, field, area in ((CORRECTED, "corrected", 90), (NAIVE, "naive", 45))
+    ]
+    if any(row["lower"] is not None for row in data):
+        layers.insert(
+            0,
+            {
+                "data": {"values": [row for row in drawn if row["lower"] is not None]},
+                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "strokeCap": "round"},
+                "encoding": {
+                    "x": x | {"field": "from"},
+                    "x2": {"field": "upper"},
+                    "y": y,
+                    "color": {"value": colours.corrected},
+                    "tooltip": tooltip,
+                },
+            },
+        )
+    cut = left is not None and any(row["lower"] is not None and row["lower"] < left for row in data)
+    return {"layer": layers, "height": {"step": size}, "cut": cut}

@@ -1,0 +1,101 @@
+"""A report that can be attached to a publication: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+from trueup.errors import FileError, OptionError
+from trueup.estimate.result import Estimate
+from trueup.present.output import write_whole
+from trueup.present.plots.style import THEMES
+from trueup.present.report import sections
+from trueup.present.report.drawings import drawings
+from trueup.present.report.markup import Markup, join, tag
+from trueup.present.report.page import page
+from trueup.present.sentences import headline, question, what
+
+__all__ = ["check_path", "report_html", "write_report"]
+
+
+def write_report(
+    est: Estimate, path: str | Path, *, title: str | None = None, theme: str | None = None
+) -> Path:
+    """Write the report of an estimate, whole or not at all; the path comes back.
+
+    Parameters
+    ----------
+    est : Estimate
+        What `correct` or `correct_counts` gave.
+    path : path
+        A file that ends in .html.
+    title : str, optional
+        The title; by default what was estimated.
+    theme : {"light", "dark"}, optional
+        By default the page follows the reader's setting, with charts on white; it prints light.
+    """
+    target = check_path(path)
+    write_whole(target, report_html(est, title=title, theme=theme).encode())
+    return target
+
+
+def check_path(path: str | Path) -> Path:
+    """Refuse a path that cannot be a report, before any work is done."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"A report must end in .html; {target.name!r} came.")
+    if not target.parent.is_dir():
+        raise FileError(f"The folder of the report must exist; {str(target.parent)!r} does not.")
+    return target
+
+
+def report_html(est: Estimate, *, title: str | None = None, theme: str | None = None) -> str:
+    """Give the report as text."""
+    if theme is not None and theme not in THEMES:
+        raise OptionError(f"`theme` must be one of {list(THEMES)} or None; {theme!r} came.")
+    charts = drawings(est, theme or "light")
+    name = title or _title(est)
+    lead: list[Markup] = [
+        tag("p", headline(est), class_="headline"),
+        tag("p", tag("strong", "What was asked. "), question(est)),
+    ]
+    if est.info["warnings"]:
+        lead.append(sections.warnings(est))
+    if not charts:
+        lead.append(
+            tag(
+                "p",
+                "There are no charts: they need Altair and vl-convert, pip install 'trueup[plot]'.",
+                class_="note",
+            )
+        )
+
+    def with_charts(content: Markup, *kinds: str) -> Markup:
+        return join([*(charts[kind] for kind in kinds if kind in charts), content])
+
+    content = [
+        ("Estimates", with_charts(sections.estimates(est), "totals", "density")),
+        ("The data in numbers", with_charts(sections.data(est), "test_set")),
+        ("Design check", sections.design(est)),
+        ("Method", with_charts(sections.method(est), "plane")),
+        ("Diagnostics", with_charts(sections.diagnostics(est), "chains")),
+        ("Prior sensitivity", sections.priors(est)),
+        ("How to reproduce this", sections.reproduce(est)),
+    ]
+    if est.groups is not None:
+        content.insert(1, ("Groups", with_charts(_see_annex(est), "groups")))
+        content.append(("Annex: all groups", sections.annex(est)))
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    footer = f"Made on {today} with trueup {est.info['version']}."
+    return page(name, join(lead), content, theme=theme, footer=footer)
+
+
+def _title(est: Estimate) -> str:
+    words = what(est)
+    return f"{words[0].upper()}{words[1:]} per class, corrected for classification errors"
+
+
+def _see_annex(est: Estimate) -> Markup:
+    assert est.groups is not None
+    words = f"There are {len(est.groups.labels):,} groups; their figures are in the annex."
+    return tag("p", words)

@@ -1,0 +1,267 @@
+"""The sections of a report, each a function from an estimate to HTML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import TrueupError
+from trueup.estimate.result import Estimate
+from trueup.present.report.markup import Markup, join, listing, table, tag
+from trueup.present.reproduce import (
+    command_line,
+    counts_hash,
+    file_hashes,
+    python_call,
+    versions,
+)
+from trueup.present.sentences import METHODS, coverage, form, rounded, what
+from trueup.study.check import check_counts
+from trueup.study.other_priors import other_priors, without_others
+
+__all__ = [
+    "annex",
+    "data",
+    "design",
+    "diagnostics",
+    "estimates",
+    "method",
+    "priors",
+    "reproduce",
+    "warnings",
+]
+
+MOST_ROWS = 2000
+
+
+def whole(est: Estimate) -> list[dict[str, Any]]:
+    """The rows of the whole population."""
+    return est.rows()[-est.counts.K :]
+
+
+def estimates(est: Estimate) -> Markup:
+    """Figures with intervals and what they are worth: bias of the naive one, CV, coverage."""
+    rows = whole(est)
+    write = form(x for row in rows for x in (row["naive"], row["estimate"], row["upper"]))
+    errors = est.info.get("monte_carlo_error") or [None] * len(rows)
+    size = f"{100 * est.info['interval']:g}%"
+    lines = []
+    for row, error in zip(rows, errors, strict=True):
+        bias = row["naive"] - row["estimate"]
+        lines.append(
+            [
+                row["class"],
+                write(row["naive"]),
+                tag("strong", write(row["estimate"])),
+                write(row["lower"]),
+                write(row["upper"]),
+                f"{bias / row['estimate']:+.1%}" if row["estimate"] else "–",
+                f"{row['sd'] / abs(row['estimate']):.1%}" if row["sd"] and row["estimate"] else "–",
+                "–" if error is None else f"{error:,.2g}" if error < 100 else f"{error:,.0f}",
+            ]
+        )
+    header = ["class", "as predicted", "corrected", f"{size} from", "to"]
+    header += ["bias of the prediction", "CV", "Monte Carlo error"]
+    notes = [
+        "Corrected is the posterior median, or the method's own estimate where it has no draws. "
+        "The bias of the prediction is predicted minus corrected, relative to the corrected "
+        "figure. CV is the standard deviation over the corrected figure. The Monte Carlo error is "
+        "what another seed would change.",
+        coverage(est),
+    ]
+    caption = f"The {what(est)} per class"
+    return join([table(header, lines, words=1, caption=caption), *(tag("p", x) for x in notes)])
+
+
+def data(est: Estimate) -> Markup:
+    """Both tables in numbers."""
+    counts = est.counts
+    facts = [
+        ["units in the population", f"{counts.N:,}"],
+        ["audited units in the test set", f"{counts.n.sum():,}"],
+        ["of which predicted right", f"{np.trace(counts.n):,}"],
+        ["classes", f"{counts.K}"],
+    ]
+    if counts.u_hat is not None:
+        facts.append([f"{what(est)}, all classes", rounded(counts.u_hat.sum(), None, False)])
+    if est.groups is not None:
+        facts.append(["groups", f"{len(est.groups.labels):,}"])
+    if "strata" in est.info:
+        facts.append(["strata", f"{est.info['strata']:,}"])
+    rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
+    write = form(counts.naive)
+    header = ["class", "predicted units"]
+    header += ["predicted total"] if counts.totals else []
+    header += ["audited, predicted as it", "audited, truly it", "of those, predicted right"]
+    lines = []
+    for g, label in enumerate(counts.classes):
+        line: list[object] = [label, f"{counts.v_hat[g]:,}"]
+        line += [write(counts.naive[g])] if counts.totals else []
+        right = f"{counts.n[g, g] / rows[g]:.0%}" if rows[g] else "–"
+        lines.append([*line, f"{columns[g]:,}", f"{rows[g]:,}", right])
+    return join([table(["", "number"], facts, words=1), table(header, lines, words=1)])
+
+
+def design(est: Estimate) -> Markup:
+    """What a careful statistician would ask of these tables."""
+    try:
+        found = check_counts(
+            est.counts,
+            design=est.info["design"],
+            prior=est.asked.get("prior", est.info["prior"]),
+            overlap=est.info["overlap"],
+            interval=est.info["interval"],
+            influence=False,
+        )
+    except TrueupError as error:  # an estimate that is there has a report
+        return tag("p", f"The check has no answer for these data: {error}")
+    lines = [
+        [finding.question, _verdict(finding.doubt), finding.words] for finding in found.findings
+    ]
+    doubts = len(found.doubts)
+    verdict = (
+        f"{doubts} of {len(lines)} questions need attention."
+        if doubts
+        else "Nothing here gives reason to doubt."
+    )
+    return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
+
+
+def _verdict(doubt: bool) -> Markup:
+    return tag("span", "look at this" if doubt else "fine", class_="doubt" if doubt else "fine")
+
+
+def method(est: Estimate) -> Markup:
+    """The method in two sentences, with its assumptions."""
+    words, assumptions = METHODS[est.info["method"]]
+    more = list(assumptions)
+    if est.groups is not None:
+        more.append("Groups share the error rates; their base rates are pooled as far as alike.")
+    if "strata" in est.info:
+        more.append("Within a stratum the error rates are the same for all units.")
+    if est.info["noise"] and est.whole is not None:
+        more.append("Given the rates, units are misclassified independently of each other.")
+    if est.info["overlap"]:
+        more.append("The audited units are in the population; their own part is known exactly.")
+    name = tag("code", est.info["method"])
+    return join(
+        [tag("p", "Method ", name, ". ", words), tag("p", "What must hold:"), listing(more)]
+    )
+
+
+def warnings(est: Estimate) -> Markup:
+    """What the user should know before publishing."""
+    if not est.info["warnings"]:
+        return tag("p", "There were no warnings.")
+    heading = tag("p", tag("strong", "Before this is published:"))
+    return tag("div", heading, listing(est.info["warnings"]), class_="warnings")
+
+
+def diagnostics(est: Estimate) -> Markup:
+    """How well the computation went."""
+    info = est.info
+    lines: list[list[object]] = []
+    if est.whole is None:
+        return tag("p", "This method has a formula and no draws: there is nothing to diagnose.")
+    lines.append(["draws", f"{info['draws']:,}", "as asked for"])
+    if info.get("ess"):
+        lines.append(["effective draws", f"{info['ess']:,.0f}", "independent draws they are worth"])
+    if info.get("rhat"):
+        lines.append(["R-hat", f"{info['rhat']:.3f}", "1 when chains agree; below 1.01 is wanted"])
+    if info.get("chains"):
+        lines.append(["chains", f"{info['chains']:,}", f"{info['sweeps']:,} sweeps each"])
+    if info.get("sampler"):
+        lines.append(["sampler", str(info["sampler"]), "how the error rates were drawn"])
+    if info.get("acceptance"):
+        lines.append(["acceptance", f"{info['acceptance']:.3%}", "of proposals were accepted"])
+    if info.get("permissible"):
+        words = "of draws have figures that are all possible; the others are not used"
+        lines.append(["permissible", f"{info['permissible']:.1%}", words])
+    return table(["", "value", "what it says"], lines, words=3)
+
+
+def priors(est: Estimate) -> Markup:
+    """The estimates under other priors, and how far they move."""
+    reason = without_others(est)
+    if reason:
+        return tag("p", reason)
+    by_prior = other_priors(est)
+    own = whole(est)
+    write = form(x for row in own for x in (row["estimate"], row["upper"]))
+    told = {name: rows for name, rows in by_prior.items() if not isinstance(rows, str)}
+    lines, largest = [], 0.0
+    for g, row in enumerate(own):
+        half = (row["upper"] - row["lower"]) / 2
+        cells: list[object] = [row["class"]]
+        for rows in told.values():
+            low, high = write(rows[g]["lower"]), write(rows[g]["upper"])
+            cells.append(
+                join([write(rows[g]["estimate"]), tag("span", f"{low} to {high}", class_="under")])
+            )
+            if half > 0:
+                largest = max(largest, abs(rows[g]["estimate"] - row["estimate"]) / half)
+        lines.append(cells)
+    others = " and ".join(name for name in told if name != est.info["prior"])
+    words = (
+        f"Under {others} instead of {est.info['prior']}, the corrected figures move by at most "
+        f"{largest:.0%} of the half-width of their interval."
+    )
+    missing = [f"{name}: {rows}" for name, rows in by_prior.items() if isinstance(rows, str)]
+    header = ["class", *(f"prior {name}" for name in told)]
+    parts = [tag("p", words), table(header, lines, words=1)]
+    return join([*parts, *([listing(missing)] if missing else [])])
+
+
+def reproduce(est: Estimate) -> Markup:
+    """The call, the command, versions, seed and hashes."""
+    parts: list[Markup] = []
+    command, call = command_line(est), python_call(est)
+    if command:
+        parts += [tag("p", "On the command line:"), tag("pre", command)]
+    if call:
+        parts += [tag("p", "In Python:"), tag("pre", call)]
+    if call and not command:
+        parts.append(tag("p", "The command line cannot say this: some inputs were not files."))
+    known = ", ".join(f"{name} {version}" for name, version in versions().items())
+    parts.append(tag("p", f"Made with {known}; seed {est.info['seed']}."))
+    files = file_hashes(est)
+    lines = [[name, size, tag("code", digest)] for name, size, digest in files]
+    lines.append(
+        [
+            "the data in numbers",
+            "n, v̂, û and sums of squares",
+            tag("code", counts_hash(est.counts)),
+        ]
+    )
+    parts.append(table(["input", "size", "SHA-256"], lines, words=3))
+    if files:
+        parts.append(tag("p", "Files were hashed when this report was written.", class_="note"))
+    return join(parts)
+
+
+def annex(est: Estimate) -> Markup:
+    """The groups as a table, up to a limit that is stated."""
+    assert est.groups is not None
+    K, B = est.counts.K, len(est.groups.labels)
+    shown = max(MOST_ROWS // K, 1)
+    naive = est.groups.figures["naive"]
+    assert naive is not None
+    largest = np.sort(np.argsort(-np.abs(naive).sum(axis=1), kind="stable")[:shown])
+    rows = est.rows()
+    write = form(x for row in rows[: B * K] for x in (row["naive"], row["estimate"], row["upper"]))
+    lines = [
+        [*("(none)" if row[c] is None else str(row[c]) for c in est.groups.by), row["class"]]
+        + [write(row[name]) for name in ("naive", "estimate", "lower", "upper")]
+        for b in largest
+        for row in rows[b * K : (b + 1) * K]
+    ]
+    size = f"{100 * est.info['interval']:g}%"
+    words = (
+        f"All {B:,} groups."
+        if shown >= B
+        else f"The {shown:,} largest of {B:,} groups, by their predicted figures; all of them are "
+        "in est.table, and in the file that --output writes."
+    )
+    header = [*est.groups.by, "class", "as predicted", "corrected", f"{size} from", "to"]
+    return join([tag("p", words), table(header, lines, words=len(est.groups.by) + 1)])

@@ -1,0 +1,96 @@
+"""CSV files: what a line may mean, decided here and not by what DuckDB guesses from the first.
+
+DuckDB looks at the first 20,480 lines of a file to find out how it is written, and what it finds
+there it applies to the rest without a word. So nothing that could change a figure is left to it:
+the quote is a double quote, dates are ISO dates, labels are read as text and understood in
+`as_label`, and lines above the header may be a title but not data.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import gzip
+import os
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from trueup.errors import DataError, FileError
+from trueup.read.duck import kind_of
+from trueup.read.table import KIND_WORDS, Kind
+
+__all__ = ["OPTIONS", "SAMPLE", "as_label", "check_lines_above", "plain_types"]
+
+OPTIONS = (
+    "header=true, quote='\"', escape='\"', dateformat='%Y-%m-%d', "
+    "timestampformat='%Y-%m-%d %H:%M:%S'"
+)
+SAMPLE = 20_480
+"""Lines by which DuckDB decides what a column holds."""
+MOST_ABOVE = 20
+"""Lines above the header that may be a title or notes."""
+
+
+def plain_types(types: dict[str, str], spelled: dict[str, bool]) -> dict[str, str]:
+    """Give DuckDB's types of columns, with text where it guesses: yes and no, times of day, zones.
+
+    `spelled` says of every column that it takes for BOOLEAN whether all labels are true or false.
+    """
+    return {
+        name: "VARCHAR" if kind_of(kind) == "other" or not spelled.get(name, True) else kind
+        for name, kind in types.items()
+    }
+
+
+def as_label(text: Any, kind: Kind, column: str, table: str) -> Any:
+    """Understand a label as the kind that its column holds; one that cannot be so is refused."""
+    if not isinstance(text, str) or kind == "text":
+        return text
+    word = text.strip()
+    if not word:
+        return None
+    try:
+        if kind == "integer" and str(int(word)) == word:
+            return int(word)
+        if kind == "boolean" and word.lower() in ("true", "false"):
+            return word.lower() == "true"
+        if kind == "date":
+            return (datetime.date if len(word) == 10 else datetime.datetime).fromisoformat(word)
+    except ValueError:
+        pass
+    raise DataError(
+        f"Column {column!r} of {table} must hold labels of one kind; it begins with "
+        f"{KIND_WORDS[kind]}, but {text!r} comes later.",
+        hint="correct that line, or write every label as text that is no number.",
+    )
+
+
+def check_lines_above(
+    files: Sequence[str], skipped: int, delimiter: str, names: Sequence[str], table: str
+) -> None:
+    """Refuse lines above the header that are no title: a second header, or rows of a table."""
+    if not skipped:
+        return
+    if len(files) > 1:
+        raise FileError(
+            f"The files of {table} must begin with their header; {os.path.basename(files[0])} has "
+            f"{skipped:,} lines above it.",
+            hint="remove those lines from every file.",
+        )
+    lines = []
+    if os.path.isfile(files[0]):  # what stands at an address cannot be looked at
+        opener: Any = gzip.open if files[0].lower().endswith(".gz") else open
+        with opener(files[0], "rt", encoding="utf-8", errors="replace", newline="") as file:
+            lines = list(csv.reader(islice(file, skipped), delimiter=delimiter))
+    second = [i for i, line in enumerate(lines, 1) if len({*line} & {*names}) > 1]
+    if second or skipped > MOST_ABOVE:
+        what = (
+            f"line {second[0]:,} looks like one, and line {skipped + 1:,} like another"
+            if second
+            else f"the first line that has as many fields as the rest is line {skipped + 1:,}"
+        )
+        raise FileError(
+            f"{table} must be one table with one header; {what}.",
+            hint="were files with different columns put together? Give them one layout.",
+        )

@@ -1,0 +1,274 @@
+"""Tables that DuckDB counts, in SQL of our own: its relations here, files in `files.py`."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import threading
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import DataError
+from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally
+
+__all__ = [
+    "DuckTable",
+    "RelationTable",
+    "first_line",
+    "identifier",
+    "kind_of",
+    "quoted",
+    "reason",
+    "run_with_progress",
+]
+
+INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
+TICK = 0.2  # seconds between looks at the progress of a query
+
+
+class DuckTable:
+    """A table of units that DuckDB can put in a FROM clause; see `RelationTable`, `FileTable`."""
+
+    name: str
+    _bins: tuple[str, str, list[float]] | None = None  # the bin's name, its column, its edges
+
+    def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
+        """Give the table with one column more: how many of the edges this column is above."""
+        table = copy.copy(self)
+        table._bins = (name, column, [float(edge) for edge in edges])
+        return table
+
+    def _column(self, column: str) -> str:
+        """Give a column in SQL, or what a bin is made of; unusable values are in none."""
+        if self._bins is None or column != self._bins[0]:
+            return identifier(column)
+        _, of, edges = self._bins
+        x = f"TRY_CAST({identifier(of)} AS DOUBLE)"
+        above = " + ".join(f"({x} > {_literal(edge)})::BIGINT" for edge in edges) or "0"
+        return f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)"
+
+    def _from(self, columns: Sequence[str], value: str | None) -> str:
+        """Give the FROM clause; a bin is read as its column."""
+        name, of = self._bins[:2] if self._bins else ("", "")
+        return self._source([of if c == name and name else c for c in columns], value)
+
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    def _types(self) -> dict[str, str]:
+        """Give DuckDB's type of every column."""
+        raise NotImplementedError
+
+    def _source(self, columns: Sequence[str], value: str | None) -> str:
+        """Give the FROM clause for a query of these columns and this value."""
+        raise NotImplementedError
+
+    def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Give the rows with the labels of these leading columns as the table means them."""
+        return rows
+
+    def kinds(self) -> dict[str, Kind]:
+        """Give the columns and what kind of values each holds."""
+        found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
+        return found | ({self._bins[0]: "integer"} if self._bins else {})
+
+    def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
+        """Give the one query of `tally`; the `careful` one counts and skips unusable values."""
+        labels = [f"{self._column(key)} AS key_{i}" for i, key in enumerate(keys)]
+        groups = ", ".join(f"key_{i}" for i in range(len(keys)))
+        source = self._from(keys, value)
+        if value is None:
+            figures, columns = "count(*), 0, 0, 0, 0", labels
+        else:
+            y = f"{identifier(value)}::DOUBLE"
+            # Whole numbers and decimals add up exactly (128 bits); doubles with Kahan's fsum.
+            kind = self._types()[value].removeprefix("U").split("(")[0]
+            exact = kind in INTEGERS - {"HUGEINT", "BIGNUM"} or kind == "DECIMAL"
+            columns = [*labels, f"{y} AS y", f"{identifier(value) if exact else y} AS x"]
+            # y - y is 0 for finite values only, and no statistics of a file can say otherwise:
+            # DuckDB 2.0 trusts those that pyarrow writes, which leave NaN out.
+            ok = " FILTER ((y - y) = 0)" if careful else ""
+            usable = f"count(*){ok}" if careful else "count(y)"
+            total = f"(sum(x){ok})::DOUBLE" if exact else f"fsum(x){ok}"
+            figures = f"count(*), count(*) - {usable}, {total}, sum(y * y){ok}, min(y){ok}"
+        return (
+            f"SELECT {groups}, {figures} FROM (SELECT {', '.join(columns)} FROM {source}) "
+            f"GROUP BY {groups}"
+        )
+
+    def tally(
+        self,
+        keys: Sequence[str],
+        value: str | None,
+        *,
+        nullable: Collection[str] = (),
+        missing: Missing = "refuse",
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Count units and total `value` per combination of `keys`."""
+        if value is not None:
+            check_value_kind(self, value, self.kinds()[value])
+        rows = self._query(self.tally_sql(keys, value), progress)
+        figures = np.array([row[len(keys) + 2 :] for row in rows if row[-1] is not None], float)
+        if value is not None and not np.isfinite(figures).all():  # NaN shows in every sum
+            rows = self._query(self.tally_sql(keys, value, careful=True), progress)
+        rows = self._labels(rows, keys)
+        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+
+    def rows(
+        self,
+        columns: Sequence[str],
+        *,
+        value: str | None = None,
+        id: str | None = None,
+        among: Sequence[Hashable] = (),
+    ) -> list[tuple[Any, ...]]:
+        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
+        chosen = [*map(self._column, columns), *([f"{identifier(value)}::DOUBLE"] if value else [])]
+        source = self._from([column for column in columns if column != id], value)
+        sql = f"SELECT {', '.join(chosen)} FROM {source}"
+        if id is not None:
+            sql += f" WHERE {identifier(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
+        return self._labels(self._query(sql), columns)
+
+    def native(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a dataframe of the user's own kind from columns."""
+        raise NotImplementedError
+
+    def largest(self, value: str, count: int) -> list[float]:
+        """Give the `count` largest values."""
+        values = f"SELECT {identifier(value)}::DOUBLE AS y FROM {self._source([], value)}"
+        sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
+        return [row[0] for row in self._query(sql)]
+
+
+class RelationTable(DuckTable):
+    """A DuckDB relation as a table of units; queries run on the user's own connection."""
+
+    def __init__(self, relation: Any, role: str) -> None:
+        self.name = role
+        self._relation = relation
+
+    def plan(self, sql: str) -> Any:
+        """Give the lazy relation of a query on this one."""
+        return self._relation.query("trueup_relation", sql)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            raise DataError(
+                f"{self.name} must be readable; DuckDB says: {first_line(error)}"
+            ) from None
+
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        with self._reading():
+            return self.plan(sql).fetchall()  # type: ignore[no-any-return]
+
+    def _types(self) -> dict[str, str]:
+        with self._reading():
+            relation = self._relation
+            return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def _source(self, columns: Sequence[str], value: str | None) -> str:
+        return "trueup_relation"
+
+    def native(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a relation on the same connection."""
+        names = ", ".join(map(identifier, columns))
+        values = ", ".join(
+            f"({', '.join(map(_literal, row))})" for row in zip(*columns.values(), strict=True)
+        )
+        return self.plan(f"SELECT * FROM (VALUES {values}) AS result({names})")
+
+
+def run_with_progress(
+    connection: Any, sql: str, progress: Progress | None
+) -> list[tuple[Any, ...]]:
+    """Run a query in a thread and say from this one how far it is; Ctrl-C stops the query."""
+    if progress is None:
+        return connection.execute(sql).fetchall()  # type: ignore[no-any-return]
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.append(connection.execute(sql).fetchall())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(TICK)
+            percent = connection.query_progress()  # -1 before the scan and after it
+            if percent > 0 and thread.is_alive():
+                progress(min(percent / 100, 1.0))
+    except BaseException:
+        connection.interrupt()
+        thread.join()
+        raise
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]  # type: ignore[no-any-return]
+
+
+def first_line(error: BaseException) -> str:
+    """Give the first line of a message: the rest is a library's advice to itself."""
+    return str(error).strip().splitlines()[0]
+
+
+def reason(error: BaseException) -> str:
+    """Give what DuckDB says: the first line, and of a line of CSV what is wrong with it."""
+    first, *more = [line.strip() for line in str(error).strip().splitlines()]
+    if "CSV Error on Line" not in first:
+        return first
+    after = [line for line in more if line and not line.startswith("Original Line")]
+    return f"{first.split(': ')[-2]}: {first.split(': ')[-1]}. {after[0]}" if after else first
+
+
+def identifier(column: str) -> str:
+    """Give the name of a column in SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"'{value!r}'::DOUBLE"
+    if isinstance(value, datetime.date):
+        kind = "TIMESTAMP" if isinstance(value, datetime.datetime) else "DATE"
+        return f"'{value.isoformat()}'::{kind}"
+    return quoted(str(value))
+
+
+def quoted(text: str | Sequence[str]) -> str:
+    """Give a text in SQL, or a list of them."""
+    if isinstance(text, str):
+        return "'" + text.replace("'", "''") + "'"
+    return f"[{', '.join(map(quoted, text))}]"
+
+
+def kind_of(duckdb_type: str) -> Kind:
+    """Give the kind of values that a type of DuckDB holds."""
+    kind = duckdb_type.removeprefix("U").split("(")[0]
+    if kind in INTEGERS:
+        return "integer"
+    if kind in ("FLOAT", "DOUBLE", "DECIMAL"):
+        return "number"
+    if kind == "BOOLEAN":
+        return "boolean"
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
+        return "date"
+    return "text" if kind in ("VARCHAR", "ENUM") else "other"

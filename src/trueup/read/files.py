@@ -1,0 +1,204 @@
+"""Tables in files: CSV, Parquet and Arrow, alone or many, streamed through DuckDB."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from trueup.errors import FileError
+from trueup.read.arrow_files import arrow_dataset, check_batches
+from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, plain_types
+from trueup.read.duck import DuckTable, identifier, quoted, reason, run_with_progress
+from trueup.read.parquet_files import layouts_sql, types_of
+from trueup.read.paths import find
+from trueup.read.table import Progress, empty_table
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["FileTable"]
+
+
+class FileTable(DuckTable):
+    """A file, a glob or a folder of files as a table of units."""
+
+    def __init__(self, path: str) -> None:
+        self.name = os.path.basename(path.rstrip("/\\")) or path
+        self._path = path
+        self._found = find(path)
+        self._format, self._many = self._found.format, self._found.many
+        self._checked: set[str] = set()
+        self._seen = self._found.states()
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        connection = duckdb.connect(":memory:trueup")  # one engine for all of our connections
+        connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
+        if self._format == "arrow":
+            connection.register("trueup_arrow", arrow_dataset(self._path, self._found.files))
+        return connection
+
+    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        if progress is not None:  # measured, but not printed: that is the caller's
+            self._connection.execute(
+                "SET enable_progress_bar_print = false; SET enable_progress_bar = true"
+            )
+        try:
+            rows = run_with_progress(self._connection, sql, progress)
+        except duckdb.Error as error:
+            self._check_unchanged()
+            raise self._explained(error) from None
+        self._check_unchanged()
+        return rows
+
+    def _check_unchanged(self) -> None:
+        """Refuse files that were written to since they were opened: counts of two halves."""
+        now: set[tuple[str, int, int]] = set()
+        with contextlib.suppress(OSError, FileError):  # a file that is gone has no state
+            now = find(self._path).states()
+        if now != self._seen:
+            changed = sorted({os.path.basename(file) for file, *_ in now ^ self._seen})
+            raise FileError(
+                f"{self.name} must stay as it is while it is read; it changed: {changed[:5]}.",
+                hint="wait until it is written, or read a copy.",
+            )
+
+    def _explained(self, error: duckdb.Error) -> FileError:
+        message = str(error)
+        mismatch = "schema mismatch" in message.lower()
+        if self._many and self._format == "csv" and (mismatch or "COLUMN_TYPES" in message):
+            return self._mismatch(self._lacking())
+        if mismatch:
+            return self._mismatch(message.split("\n")[0].split("schema mismatch in glob: ")[-1])
+        return FileError(
+            f"{self.name} must be a readable table; DuckDB says: {reason(error)}",
+            hint="is the file whole? Open it and check its header and the lines named."
+            if self._format == "csv"
+            else "is the file whole? A copy or download that was cut off looks like this.",
+        )
+
+    def _mismatch(self, words: str) -> FileError:
+        return FileError(
+            f"The files of {self._path!r} must have the same columns of the same type; "
+            f"{words.strip()}",
+            hint="name only files of one layout, or write them again with one.",
+        )
+
+    def _lacking(self) -> str:
+        """Say which CSV file lacks a column that the first one has."""
+        first: set[str] = set()
+        for file, pattern in zip(self._found.files, self._found.patterns(), strict=True):
+            reader = f"read_csv({quoted(pattern)}, {OPTIONS}, hive_partitioning=false)"
+            here = {row[0] for row in self._query(f"DESCRIBE FROM {reader}")}
+            first = first or here
+            if first - here:
+                return f"{os.path.basename(file)} has no column {min(first - here)!r}."
+        return "they have not."
+
+    @cached_property
+    def _described(self) -> dict[str, str]:
+        if not self._many and {size for _, size, _ in self._seen} == {0}:
+            raise FileError(f"{self.name} must hold a table; the file is empty.")
+        types = {name: kind for name, kind, *_ in self._query(f"DESCRIBE FROM {self._reader()}")}
+        return self._plain(types) if self._format == "csv" else types
+
+    def _plain(self, types: dict[str, str]) -> dict[str, str]:
+        """Check how a CSV file begins, and give the types of its columns without the guesses."""
+        first = quoted(self._found.patterns()[0])
+        ((skipped, delimiter),) = self._query(
+            f"SELECT SkipRows, Delimiter FROM sniff_csv({first}, {OPTIONS})"
+        )
+        check_lines_above(self._found.files, skipped, delimiter, list(types), self.name)
+        guessed = [name for name, kind in types.items() if kind == "BOOLEAN"]
+        reader = self._reader(dict.fromkeys(guessed, "VARCHAR"))
+        tests = [f"bool_and(lower({identifier(name)}) IN ('true', 'false'))" for name in guessed]
+        ((rows, *words),) = self._query(
+            f"SELECT {', '.join(['count(*)', *tests])} FROM (FROM {reader} LIMIT {SAMPLE})"
+        )
+        if not rows:
+            raise empty_table(self)
+        return plain_types(types, dict(zip(guessed, words, strict=True)))
+
+    def _types(self) -> dict[str, str]:
+        return self._described
+
+    def _reader(self, types: dict[str, str] | None = None) -> str:
+        paths = quoted(self._found.patterns())
+        if self._format == "arrow":
+            return "trueup_arrow"
+        if self._format == "parquet":
+            # without can_have_nan, DuckDB 2.0 trusts statistics that pyarrow writes without NaN
+            return f"read_parquet({paths}, can_have_nan=true)"
+        listed = ", ".join(f"{quoted(name)}: '{kind}'" for name, kind in (types or {}).items())
+        options = f", types={{{listed}}}" if listed else ""
+        # of many files the first decides: the others may have the same columns in another order
+        options += ", files_to_sniff=1" if self._many else ""
+        return f"read_csv({paths}, {OPTIONS}{options})"
+
+    def _source(self, columns: Sequence[str], value: str | None) -> str:
+        """Give the reader, with types that no later line can change.
+
+        DuckDB decides a CSV column's type by its first 20,480 lines, and then rounds a decimal in a
+        column of whole numbers without a word. So values are read as decimals from the start, and
+        labels as text, which `_labels` reads as what they are.
+        """
+        used = [*columns, *([value] if value else [])]
+        if self._format == "parquet" and self._many:
+            self._check_types(used)
+        if self._format == "arrow":
+            self._check_batches(used)
+        if self._format != "csv":
+            return self._reader()
+        kinds, partitions = self.kinds(), self._found.partitions()
+        types = {name: "VARCHAR" for name in columns if kinds[name] != "number"}
+        types |= {value: "DOUBLE"} if value and kinds[value] == "integer" else {}
+        return self._reader({name: x for name, x in types.items() if name not in partitions})
+
+    def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        if self._format != "csv":
+            return rows
+        kinds = [self.kinds()[column] for column in columns]
+        if {*kinds} <= {"text"}:
+            return rows
+        return [
+            (*map(as_label, row, kinds, columns, repeat(self.name)), *row[len(columns) :])
+            for row in rows
+        ]
+
+    def _check_types(self, columns: Sequence[str]) -> None:
+        """Refuse files in which a column has another type: DuckDB would cast it, and round."""
+        wanted = [column for column in columns if column not in self._checked]
+        if not wanted:
+            return
+        (first, *others) = self._query(layouts_sql(self._found.patterns()))
+        types = types_of(first[0])
+        for schema, file in others:
+            here = types_of(schema)
+            for column in wanted:
+                if column in types and here.get(column, types[column]) != types[column]:
+                    raise self._mismatch(
+                        f"{column!r} is {types[column]} in {os.path.basename(first[1])} and "
+                        f"{here[column]} in {os.path.basename(file)}."
+                    )
+        self._checked.update(wanted)
+
+    def _check_batches(self, columns: Sequence[str]) -> None:
+        """Refuse Arrow data that are broken, each column once."""
+        wanted = [column for column in columns if column not in self._checked]
+        if wanted:
+            check_batches(self._found.files, wanted, self.name)
+        self._checked.update(wanted)
+
+    def native(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""
+        from trueup.read.native import local_frame
+
+        return local_frame(columns)

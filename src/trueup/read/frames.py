@@ -1,0 +1,289 @@
+"""Tables in dataframes: counted by the user's own library or cluster, through Narwhals.
+
+A table that is in memory is counted in one pass of its library; one that is not (Polars' lazy
+frames, Dask, Ibis, Spark) in one query of its engine. Σy is added in two parts that together are y:
+`high`, rounded so coarsely that its sums are exact, and `low`, what the rounding left. See
+docs/tables.md for what is left of rounding errors after that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+from trueup.errors import DataError
+from trueup.read.arrow_sums import sums_by
+from trueup.read.libraries import collect, kind_of, reading
+from trueup.read.native import (
+    local_frame,
+    make_frame,
+    with_plain_dictionaries,
+    with_plain_types,
+)
+from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally
+
+__all__ = ["FrameTable"]
+
+# For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
+LAZY_SIGMA = 1.5 * 2.0**42
+# A 64-bit whole number is two that a double holds exactly: 2**20 times one, and the rest.
+SPLIT = 2**20
+
+
+class FrameTable:
+    """A dataframe of any library that Narwhals knows as a table of units."""
+
+    def __init__(self, frame: object, role: str) -> None:
+        import narwhals.stable.v2 as nw
+
+        self.name = role
+        with reading(self):
+            try:
+                self._frame: Any = nw.from_native(frame)
+            except TypeError:
+                raise DataError(
+                    f"{role} must be a path or a dataframe; {type(frame).__name__} came.",
+                    hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
+                ) from None
+            if self._frame.implementation.is_pandas():
+                self._frame = nw.from_native(with_plain_types(self._frame.to_native()))
+            elif self._frame.implementation.is_pyarrow():
+                self._frame = nw.from_native(with_plain_dictionaries(self._frame.to_native()))
+            self._lazy = isinstance(self._frame, nw.LazyFrame)
+            self._schema = self._frame.collect_schema()
+
+    def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
+        """Give the table with one column more: how many of the edges this column is above."""
+        import narwhals.stable.v2 as nw
+
+        x = nw.col(column).cast(nw.Float64)
+        above = nw.lit(0)
+        for edge in edges:
+            above = above + (x > float(edge)).cast(nw.Int32).cast(nw.Int64)
+        # x - x is 0 for finite values only
+        frame = self._frame.with_columns(nw.when((x - x) == 0.0).then(above).alias(name))
+        native = frame.to_native()
+        if self._frame.implementation.is_pandas_like() or self._frame.implementation.is_dask():
+            native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
+        return FrameTable(native, self.name)
+
+    def kinds(self) -> dict[str, Kind]:
+        """Give the columns and what kind of values each holds."""
+        return {name: kind_of(dtype) for name, dtype in self._schema.items()}
+
+    def tally(
+        self,
+        keys: Sequence[str],
+        value: str | None,
+        *,
+        nullable: Collection[str] = (),
+        missing: Missing = "refuse",
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Count units and total `value` per combination of `keys`."""
+        names = [f"trueup_key_{i}" for i in range(len(keys))]
+        if value is None:
+            import narwhals.stable.v2 as nw
+
+            with reading(self):
+                counted = self._keys(keys).group_by(names, drop_null_keys=False)
+                found = collect(counted.agg(nw.len().alias("units")))
+            rows = [(*row, 0, 0, 0, 0) for row in found]
+        else:
+            check_value_kind(self, value, self.kinds()[value])
+            with reading(self):
+                rows = self._in_memory(keys, value) or self._by_query(keys, value)
+        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+
+    def _keys(self, keys: Sequence[str], *more: Any) -> Any:
+
+        labels = [self._label(key).alias(f"trueup_key_{i}") for i, key in enumerate(keys)]
+        return self._frame.select(*labels, *more)
+
+    def _label(self, column: str) -> Any:
+        import narwhals.stable.v2 as nw
+
+        dictionary = isinstance(self._schema[column], nw.Categorical | nw.Enum)
+        if dictionary and self._frame.implementation.is_pyarrow():  # it cannot group by those
+            return nw.col(column).cast(nw.String)
+        return nw.col(column)
+
+    def _whole(self, value: str) -> bool:
+        import narwhals.stable.v2 as nw
+
+        return bool(self._schema[value] == nw.Int64)
+
+    def _columns(self, keys: Sequence[str], value: str) -> Any:
+        """Give the keys and y as a double; of a long whole number `high` and `low` as well."""
+        import narwhals.stable.v2 as nw
+
+        column, high, low = nw.col(value), nw.col("high"), nw.col("low")
+        if not self._whole(value):
+            if self._frame.implementation.is_pandas():
+                y = nw.new_series("y", self._doubles(value), nw.Float64, backend="pandas")
+                return self._keys(keys, y)
+            if isinstance(self._schema[value], nw.Boolean):
+                column = column.cast(nw.Int32)  # PostgreSQL has no other way to a double
+            implementation = self._frame.implementation
+            arrow = implementation.is_pyarrow() or implementation.is_pandas_like()
+            if self._schema[value] == nw.UInt64 and arrow:
+                column = column.cast(nw.String)  # PyArrow makes no double of a number above 2**53
+            return self._keys(keys, column.cast(nw.Float64).alias("y"))
+        frame = self._keys(keys, column.alias("x"), (column // SPLIT).alias("high"))
+        implementation = self._frame.implementation
+        if implementation.is_ibis() or implementation.is_spark_like():
+            # they divide as doubles, and 2**63 - 1 is rounded up
+            most = 2**63 // SPLIT - 1
+            frame = frame.with_columns(high=nw.when(high > most).then(most).otherwise(high))
+        frame = frame.with_columns(low=(nw.col("x") - high * SPLIT).cast(nw.Float64))
+        frame = frame.with_columns(high=high.cast(nw.Float64) * float(SPLIT))
+        return frame.with_columns(y=high + low)
+
+    def _doubles(self, value: str) -> Any:
+        """Give a column of pandas as it holds NaN and null alike: in plain doubles."""
+        column = self._frame.to_native()[value]
+        return column.to_numpy(dtype="float64", na_value=math.nan)
+
+    def plan(self, keys: Sequence[str], value: str, *, careful: bool = False) -> Any:
+        """Give the group-by as one query that has not run yet.
+
+        Unusable values show in its sums; the `careful` one counts them apart and leaves them out.
+        Columns come first, then plain aggregates of them: expressions inside ``agg`` fail on
+        PyArrow and Dask.
+        """
+        import narwhals.stable.v2 as nw
+
+        frame, whole = self._columns(keys, value), self._whole(value)
+        y, usable = nw.col("y"), nw.col("usable")
+        if careful:
+            # y - y is 0 for finite values only, in every engine; SQLite has no other word for it
+            frame = frame.with_columns(usable=((y - y) == 0.0).fill_null(False))
+            parts = ("y", "high", "low") if whole else ("y",)
+            frame = frame.with_columns(
+                # PostgreSQL makes 32-bit numbers of true and false, and no others
+                usable.cast(nw.Int32).cast(nw.Int64),
+                *(nw.when(usable).then(nw.col(x)).otherwise(0.0).alias(x) for x in parts),
+            )
+        frame = _squared(frame, None if whole else LAZY_SIGMA)
+        names = [f"trueup_key_{i}" for i in range(len(keys))]
+        return frame.group_by(names, drop_null_keys=False).agg(
+            nw.len().alias("units"),
+            usable.sum() if careful else y.count().alias("usable"),
+            *(nw.col(name).sum() for name in ("high", "low", "y2")),
+            y.min().alias("least"),
+        )
+
+    def _by_query(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]]:
+        """Send the query, and a careful one only when the first met an unusable value."""
+        k = len(keys)
+        found = collect(self.plan(keys, value))
+        doubtful = any(
+            row[k] != row[k + 1] or not math.isfinite(row[k + 4] or 0.0) for row in found
+        )
+        if doubtful:
+            found = collect(self.plan(keys, value, careful=True))
+        rows = []
+        for row in found:
+            units, usable, high, low, squares, least = row[k:]
+            y = math.fsum((float(high or 0), float(low or 0)))
+            rows.append((*row[:k], units, int(units) - int(usable or 0), y, squares, least))
+        return rows
+
+    def _in_memory(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]] | None:
+        """Count a table in memory by the shortest way, or give None if it is not for that.
+
+        One look at the values first: are all of them usable, is one negative, and how large can a
+        sum become?
+        """
+        import narwhals.stable.v2 as nw
+
+        if self._lazy:
+            return None
+        frame = self._columns(keys, value)
+        y = frame["y"]
+        bound = float(y.sum()) if len(y) and not y.null_count() else math.nan
+        if not math.isfinite(bound):
+            return None
+        signed = bool((y < 0).any())  # of all ways to ask, the one that is fast everywhere
+        if signed:
+            bound = float(y.abs().sum())
+        implementation = frame.implementation
+        names = [f"trueup_key_{i}" for i in range(len(keys))]
+        sigma = 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290)))
+        if implementation.is_pyarrow() and not self._whole(value):
+            found = sums_by(frame.to_native(), names, sigma)
+        else:
+            parts: tuple[str, ...] = ("high", "low")
+            if self._whole(value):
+                frame = _squared(frame, None)
+            elif implementation.is_pandas_like():  # it adds with Kahan's method
+                frame, parts = _squared(frame, None), ("y",)
+            else:  # Polars, whose eager group-by is three times as slow
+                frame = _squared(frame.lazy(), sigma)
+            grouped = frame.group_by(names, drop_null_keys=False)
+            sums = (nw.col(name).sum() for name in (*parts, "y2"))
+            found = collect(grouped.agg(nw.len().alias("units"), *sums))
+        least = -1.0 if signed else 0.0
+        return [
+            (*row[: len(keys) + 1], 0, math.fsum(row[len(keys) + 1 : -1]), row[-1], least)
+            for row in found
+        ]
+
+    def rows(
+        self,
+        columns: Sequence[str],
+        *,
+        value: str | None = None,
+        id: str | None = None,
+        among: Sequence[Hashable] = (),
+    ) -> list[tuple[Any, ...]]:
+        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
+        import narwhals.stable.v2 as nw
+
+        frame = self._frame
+        if id is not None:
+            frame = frame.filter(nw.col(id).is_in(list(among)))
+        chosen = [self._label(column).alias(f"key_{i}") for i, column in enumerate(columns)]
+        if value is not None:
+            chosen.append(nw.col(value).alias("y"))
+        with reading(self):
+            return collect(frame.select(*chosen))
+
+    def largest(self, value: str, count: int) -> list[float]:
+        """Give the `count` largest values."""
+        import narwhals.stable.v2 as nw
+
+        y = nw.col("y")
+        frame = self._columns([], value).select("y")
+        frame = frame.filter(((y - y) == 0.0).fill_null(False))
+        with reading(self):
+            return [float(row[0]) for row in collect(frame.top_k(count, by="y"))]
+
+    def native(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a dataframe of the user's own kind; of a cluster or a database, a local one."""
+        implementation = self._frame.implementation
+        for library in ("pandas", "polars", "pyarrow"):
+            if getattr(implementation, f"is_{library}")():
+                return make_frame(columns, library)
+        if implementation.is_dask():
+            return make_frame(columns, "pandas")
+        if implementation.is_ibis():
+            import ibis  # type: ignore[import-untyped]
+
+            return ibis.memtable(make_frame(columns, "pyarrow"))
+        return local_frame(columns)
+
+
+def _squared(frame: Any, sigma: float | None) -> Any:
+    """Add y², and with a `sigma` the two parts of y: `high`, whose sums are exact, and `low`.
+
+    (y + σ) − σ is y rounded to multiples of σ·2⁻⁵²: sums of those below σ need no rounding.
+    """
+    import narwhals.stable.v2 as nw
+
+    y = nw.col("y")
+    if sigma is None:
+        return frame.with_columns(y2=y * y)
+    frame = frame.with_columns(y2=y * y, high=(y + sigma) - sigma)
+    return frame.with_columns(low=y - nw.col("high"))

@@ -1,0 +1,54 @@
+"""What every dataframe library is asked through Narwhals: its rows, its types and its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trueup.errors import DataError, TrueupError
+from trueup.read.table import Kind, Table
+
+__all__ = ["collect", "kind_of", "reading"]
+
+
+@contextmanager
+def reading(table: Table) -> Iterator[None]:
+    """Give what a library says about a table that it cannot read as an error of ours."""
+    try:
+        yield
+    except (TrueupError, MemoryError):
+        raise
+    except Exception as error:
+        library = type(error).__module__.split(".")[0]
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise DataError(
+            f"{table.name} must be a table that can be read; {library} says: {said[0]}",
+            hint="do its file, its connection and its columns still exist, each name once?",
+        ) from error
+
+
+def collect(frame: Any) -> list[tuple[Any, ...]]:
+    """Run the query where the table is, and give its few rows as they come."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(frame, nw.LazyFrame):
+        if frame.implementation.is_spark_like() and hasattr(frame.to_native(), "collect"):
+            return [tuple(row) for row in frame.to_native().collect()]
+        frame = frame.collect()
+    return list(zip(*(frame[name].to_list() for name in frame.columns), strict=True))
+
+
+def kind_of(dtype: Any) -> Kind:
+    """Give the kind of values that a type of Narwhals holds."""
+    import narwhals.stable.v2 as nw
+
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_numeric():
+        return "number"
+    if isinstance(dtype, nw.Boolean):
+        return "boolean"
+    if isinstance(dtype, nw.Date | nw.Datetime):
+        return "date"
+    return "text" if isinstance(dtype, nw.String | nw.Categorical | nw.Enum) else "other"

@@ -1,0 +1,1 @@
+"""Questions around an estimate: check, compare, plan, sensitivity to the prior."""

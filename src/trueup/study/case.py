@@ -1,0 +1,185 @@
+"""The user's own case as a truth to simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trueup.count.counts import Counts
+from trueup.draws.base_rates import columns
+from trueup.errors import OptionError
+from trueup.simulation import Simulation, simulate
+
+__all__ = ["Situation"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What is taken to be true, and how the test set is drawn.
+
+    Attributes
+    ----------
+    classes : tuple
+        The K class labels.
+    P, beta : (K, K) and (K,) array
+        Error rates and base rates: assumed, or the mean of the pilot's posterior.
+    v_hat : (K,) int
+        Units per predicted class: as they are, or to be expected.
+    s_hat, y : (N,) array or None
+        The units' own predicted class and value, from a table with values.
+    s : (N,) array or None
+        True classes of these units that the rates make likely, once `settled`.
+    values : callable or None
+        The distribution of the values of an assumed population.
+    draws : tuple of (R, K, K) and (R, K) arrays, or None
+        Error rates and base rates that the pilot leaves possible.
+    counts : Counts or None
+        The pilot in numbers.
+    design : str
+        How the test set is drawn.
+    test_shares : (K,) array or None
+        Base rates of a shifted test set.
+    """
+
+    classes: tuple[Hashable, ...]
+    P: Floats
+    beta: Floats
+    v_hat: Integers
+    design: str
+    s_hat: Integers | None = None
+    y: Floats | None = None
+    s: Integers | None = None
+    values: Any = None
+    draws: tuple[Floats, Floats] | None = None
+    counts: Counts | None = None
+    test_shares: Floats | None = None
+
+    @property
+    def K(self) -> int:
+        """The number of classes."""
+        return len(self.classes)
+
+    @property
+    def N(self) -> int:
+        """The number of units in the population."""
+        return int(self.v_hat.sum())
+
+    @property
+    def totals(self) -> bool:
+        """Whether a value is totalled, rather than units counted."""
+        return self.y is not None or self.values is not None
+
+    @property
+    def c(self) -> Floats:
+        """Pr(true g | predicted h); columns sum to 1."""
+        return np.asarray(columns(self.P[None], self.beta[None])[0])
+
+    @property
+    def audited(self) -> int:
+        """How many units the pilot labelled."""
+        return 0 if self.counts is None else int(self.counts.n.sum())
+
+    @property
+    def own_test_size(self) -> int | Integers:
+        """The pilot's size as `simulate` takes it for this design."""
+        assert self.counts is not None
+        if self.design == "by_prediction":
+            return np.asarray(self.counts.n.sum(axis=0))
+        if self.design == "by_class":
+            return np.asarray(self.counts.n.sum(axis=1))
+        return self.audited
+
+    def sums(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Σy and Σy² per predicted class; for an assumed population, of one replication."""
+        if self.y is not None:
+            assert self.s_hat is not None
+            U, W = (np.bincount(self.s_hat, x, self.K) for x in (self.y, self.y**2))
+            return np.asarray(U, float), np.asarray(W, float)
+        study = self.simulate(0, 1, rng, "random")
+        if study.u_hat is None or study.w_hat is None:
+            return self.v_hat.astype(float), self.v_hat.astype(float)
+        return study.u_hat[0], study.w_hat[0]
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is one truth only: assumed rates, and no units of unknown class."""
+        return self.draws is None and (self.y is None or self.s is not None)
+
+    def possible(self, rng: np.random.Generator) -> Situation:
+        """Give a truth that the pilot leaves possible; without a pilot, the assumed one."""
+        case = self
+        if self.draws is not None:
+            r = int(rng.integers(len(self.draws[0])))
+            case = replace(self, P=self.draws[0][r], beta=self.draws[1][r], draws=None)
+        return case.settled(rng)
+
+    def settled(self, rng: np.random.Generator) -> Situation:
+        """Give every unit a true class, at random by what its prediction makes likely."""
+        if self.y is None or self.s is not None:
+            return self
+        assert self.s_hat is not None
+        edges = np.cumsum(self.c, axis=0)[:-1].T
+        s = (rng.random((len(self.s_hat), 1)) >= edges[self.s_hat]).sum(axis=1)
+        return replace(self, s=s)
+
+    def without_largest(self, count: int, rng: np.random.Generator) -> Situation:
+        """The case without its `count` largest units: what is left beside a certainty stratum."""
+        case = self
+        if self.y is None:
+            if self.values is None:
+                raise OptionError(
+                    "A certainty stratum of the largest units needs values to be large.",
+                    hint="give `value` with a table, or `values`.",
+                )
+            s = np.repeat(np.arange(self.K), self.simulate(0, 1, rng, "random").v)
+            s_hat = (rng.random((len(s), 1)) >= self.P.cumsum(axis=1)[:, :-1][s]).sum(axis=1)
+            case = replace(self, s=s, s_hat=s_hat, y=np.asarray(self.values(s), float), values=None)
+        assert case.y is not None
+        assert case.s_hat is not None
+        keep = np.sort(np.argsort(-np.abs(case.y), kind="stable")[count:])
+        s_hat = case.s_hat[keep]
+        return replace(
+            case,
+            s_hat=s_hat,
+            y=case.y[keep],
+            s=None if case.s is None else case.s[keep],
+            v_hat=np.bincount(s_hat, minlength=self.K),
+        )
+
+    @property
+    def truth(self) -> Floats:
+        """The counts or totals of the true classes, of a settled or assumed case."""
+        if self.y is not None:
+            assert self.s is not None
+            return np.asarray(np.bincount(self.s, self.y, self.K), float)
+        return self.simulate(0, 1, np.random.default_rng(0), "random").truth
+
+    def simulate(
+        self,
+        n: ArrayLike,
+        replications: int,
+        rng: np.random.Generator,
+        design: str | None = None,
+    ) -> Simulation:
+        """Draw replications of both tables, with test sets of size `n`."""
+        options: dict[str, Any] = {
+            "n": n,
+            "design": design or self.design,
+            "classes": self.classes,
+            "replications": replications,
+            "seed": int(rng.integers(2**63)),
+        }
+        if (design or self.design) == "shifted":
+            options["test_base_rates"] = self.test_shares
+        if self.y is None:
+            return simulate(self.P, N=self.N, base_rates=self.beta, values=self.values, **options)
+        case = self if self.s is not None else self.settled(rng)
+        assert case.s is not None
+        return simulate(self.P, true=case.s, values=self.y, **options)

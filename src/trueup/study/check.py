@@ -1,0 +1,252 @@
+"""What a careful statistician asks before any estimate: `trueup check`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueup.count.counts import Counts
+from trueup.count.names import check_names
+from trueup.draws.contingency import plug_in, solve_Q
+from trueup.draws.settings import make_settings
+from trueup.draws.theorem1 import posterior
+from trueup.estimate.design import DOUBTFUL, design_p_value, design_warning
+from trueup.estimate.methods import estimate
+
+__all__ = ["Check", "Finding", "check", "check_counts"]
+
+LARGEST = 10
+ILL_CONDITIONED = 20.0
+FEW_EFFECTIVE = 100.0
+MUCH_PRIOR = 0.5  # of the interval's half-width
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question, its answer in a number, and whether there is reason to doubt."""
+
+    question: str
+    value: Any
+    doubt: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """All findings; `print` it, or see ``rows()``."""
+
+    findings: tuple[Finding, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give a dict per finding: question, value, doubt, words."""
+        return [dict(vars(finding)) for finding in self.findings]
+
+    @property
+    def doubts(self) -> list[str]:
+        """The findings that need attention, in words."""
+        return [finding.words for finding in self.findings if finding.doubt]
+
+    def __str__(self) -> str:
+        lines = [f"{'!' if f.doubt else ' '} {f.question}: {f.words}" for f in self.findings]
+        doubts = len(self.doubts)
+        verdict = (
+            "Nothing here gives reason to doubt." if not doubts else f"{doubts} to look at (!)."
+        )
+        return "\n".join([*lines, "", verdict])
+
+
+def check(
+    predictions: Any,
+    test_set: Any,
+    *,
+    predicted: str = "predicted",
+    true: str = "true",
+    value: str | None = None,
+    id: str | None = None,
+    overlap: bool | None = None,
+    classes: Sequence[Hashable] | None = None,
+    missing: str = "refuse",
+    design: str = "random",
+    prior: object = "perks",
+    interval: float = 0.95,
+) -> Check:
+    """Say what is wrong or doubtful with these tables, before any estimate; see `correct`."""
+    from trueup.count.gather import gather
+    from trueup.read import open_table
+
+    check_names(predicted=predicted, true=true, value=value, id=id)
+    population = open_table(predictions, "predictions")
+    inside = design != "shifted" if overlap is None else overlap
+    counts = gather(
+        population,
+        open_table(test_set, "the test set"),
+        predicted=predicted,
+        true=true,
+        value=value,
+        id=id,
+        overlap=inside,
+        classes=classes,
+        missing=missing,
+    )
+    largest = population.largest(value, LARGEST) if value else None
+    return check_counts(
+        counts, design=design, prior=prior, overlap=inside, interval=interval, largest=largest
+    )
+
+
+def check_counts(
+    counts: Counts,
+    *,
+    design: str,
+    prior: object,
+    overlap: bool,
+    interval: float,
+    largest: Sequence[float] | None = None,
+    influence: bool = True,
+) -> Check:
+    """Check the bag of counts; `largest` are the population's largest values, if known.
+
+    `influence` says whether to estimate under two priors, which takes long where chains are needed.
+    """
+    options: dict[str, Any] = {
+        "design": design,
+        "method": "auto",
+        "noise": True,
+        "overlap": overlap,
+        "draws": 4000,
+        "interval": interval,
+        "seed": 0,
+    }
+    settings = make_settings(counts.K, classes=counts.classes, prior=prior, **options)
+    findings = [*_classes(counts), _prior_weight(counts, settings.prior)]
+    findings += _rates(counts)
+    findings.append(_theta(counts, settings.prior))
+    if design == "random":
+        findings.append(_design(counts, overlap))
+    if influence:
+        findings.append(_influence(counts, options))
+    if counts.totals:
+        findings += _concentration(counts, largest)
+    return Check(tuple(findings))
+
+
+def _classes(counts: Counts) -> list[Finding]:
+    per_class = dict(zip(map(str, counts.classes), counts.n.sum(axis=1).tolist(), strict=True))
+    shown = ", ".join(f"{label} {units:,}" for label, units in list(per_class.items())[:20])
+    found = [
+        Finding(
+            "test units per true class",
+            per_class,
+            False,
+            f"{shown} (of {counts.n.sum():,}; population {counts.N:,})",
+        )
+    ]
+    for question, units, why in (
+        ("true classes never audited", counts.n.sum(axis=1), "their rates rest on the prior"),
+        (
+            "predicted classes never audited",
+            np.where(counts.v_hat > 0, counts.n.sum(axis=0), 1),
+            "what is in them rests on the prior",
+        ),
+    ):
+        never = [str(counts.classes[g]) for g in np.flatnonzero(units == 0)]
+        words = f"{', '.join(never)}: {why}" if never else "none"
+        found.append(Finding(question, never, bool(never), words))
+    return found
+
+
+def _prior_weight(counts: Counts, prior: Any) -> Finding:
+    if prior.tilt is not None:
+        words = f"prior {prior.name!r} cannot be counted in units; see est.sensitivity()"
+        return Finding("invented observations per row", None, False, words)
+    invented = prior.alpha.sum(axis=1)
+    least = int((counts.n.sum(axis=1) - invented).argmin())
+    units = int(counts.n.sum(axis=1)[least])
+    return Finding(
+        "invented observations per row",
+        invented.tolist(),
+        bool(invented[least] > units),
+        f"prior {prior.name!r} adds {invented[least]:g} to the {units:,} test units of "
+        f"{counts.classes[least]!r}, the row where it weighs most",
+    )
+
+
+def _rates(counts: Counts) -> list[Finding]:
+    if (counts.n.sum(axis=1) == 0).any():
+        words = "cannot be estimated: a true class has no test unit"
+        return [Finding("condition of P̂", None, True, words)]
+    P = plug_in(counts.n)
+    det, condition = float(np.linalg.det(P)), float(np.linalg.cond(P))
+    words = f"{condition:.3g}: an error in the rates may grow that much in the totals"
+    if not np.isfinite(condition) or condition > 1e12:
+        condition, words = None, "P̂ is singular: predictions do not tell some classes apart"  # type: ignore[assignment]
+    return [
+        Finding("determinant of P̂", det, det <= 0, f"{det:.3g} (1: perfect, 0: tells nothing)"),
+        Finding(
+            "condition of P̂", condition, condition is None or condition > ILL_CONDITIONED, words
+        ),
+    ]
+
+
+def _theta(counts: Counts, prior: Any) -> Finding:
+    a = posterior(prior, counts.n).alpha
+    beta = solve_Q(a / a.sum(axis=1, keepdims=True), counts.v_hat / counts.N)
+    question = "v̂ and the posterior mean of P"
+    if not np.isfinite(beta).all():
+        return Finding(question, None, True, "the posterior mean of P is singular")
+    worst = int(beta.argmin())
+    if beta[worst] >= 0:
+        return Finding(question, float(beta[worst]), False, "agree: every corrected share is ≥ 0")
+    words = (
+        f"disagree: the share of {counts.classes[worst]!r} would be {beta[worst]:.1%}. The test "
+        "set is small for this class, or its error rates are not the population's"
+    )
+    return Finding(question, float(beta[worst]), True, words)
+
+
+def _design(counts: Counts, overlap: bool) -> Finding:
+    rng = np.random.default_rng(0)
+    p_value = design_p_value(counts.n, counts.v_hat, overlap=overlap, rng=rng)
+    if p_value is None:
+        return Finding("design 'random'", None, False, "cannot be tested with these numbers")
+    words = f"p = {p_value:.2g}: the test set's predicted classes look like the population's"
+    warning = design_warning(counts, p_value)
+    return Finding("design 'random'", p_value, p_value < DOUBTFUL, warning or words)
+
+
+def _influence(counts: Counts, options: dict[str, Any]) -> Finding:
+    """How far the estimate moves from Jeffreys to uniform, in half-widths of the interval."""
+    results = [
+        estimate(counts, make_settings(counts.K, prior=prior, **options), lambda columns: columns)
+        for prior in ("jeffreys", "uniform")
+    ]
+    (one, other) = (np.array([row["estimate"] for row in r.rows()]) for r in results)
+    half = np.array([(row["upper"] - row["lower"]) / 2 for row in results[0].rows()])
+    moves = np.abs(one - other) / np.maximum(half, 1e-300)
+    worst = int(moves.argmax())
+    words = (
+        f"from Jeffreys to uniform the estimate of {counts.classes[worst]!r} moves by "
+        f"{moves[worst]:.0%} of its interval's half-width, the most of all classes"
+    )
+    return Finding("prior influence", float(moves[worst]), bool(moves[worst] > MUCH_PRIOR), words)
+
+
+def _concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:
+    assert counts.u_hat is not None
+    T, found = float(counts.u_hat.sum()), []
+    if counts.w_hat is not None and counts.w_hat.sum() > 0:
+        size = T**2 / float(counts.w_hat.sum())
+        words = f"the total is worth {size:,.0f} units of equal value, of {counts.N:,}"
+        found.append(Finding("effective size T²/Σy²", size, size < FEW_EFFECTIVE, words))
+    if largest and T > 0:
+        share = sum(largest) / T
+        words = f"{share:.1%} of the total is in the {len(largest)} largest units"
+        words += "; audit those first" if share > 0.25 else ""
+        found.append(Finding("largest units", share, share > 0.25, words))
+    if counts.signed:
+        words = "some values are negative: totals have no bound at 0"
+        found.append(Finding("signed values", True, False, words))
+    return found

@@ -1,0 +1,144 @@
+"""What a comparison comes to: figures per method with their Monte Carlo errors, and advice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.simulation import Simulation
+from trueup.text import short
+
+__all__ = ["FIGURES", "Outcome", "differs", "judge", "recommend"]
+
+Floats = NDArray[np.float64]
+
+CALLED_A_DIFFERENCE = 2.0
+"""Monte Carlo errors."""
+COVERAGE_SLACK = 0.02
+"""An interval may cover this much less than it says before that counts against it."""
+FIGURES = ("bias", "variance", "mse", "coverage", "width")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A method's answers: estimates and limits (R, K), NaN where it gave none."""
+
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+    reasons: tuple[str, ...] = ()
+
+
+def judge(name: str, outcome: Outcome, study: Simulation, g: int) -> dict[str, Any]:
+    """Bias, variance, MSE, coverage and width for class g, each with its Monte Carlo error."""
+    truth, size = float(study.truth[g]), float(study.truth.sum())
+    answered = np.isfinite(outcome.estimate[:, g])
+    row: dict[str, Any] = {"method": name, "class": study.classes[g], "truth": truth}
+    for figure in FIGURES:
+        row |= {figure: None, f"{figure}_error": None}
+    row |= {"impermissible": None, "failed": float(1 - answered.mean())}
+    row |= {"reason": outcome.reasons[0] if outcome.reasons else None}
+    row["replications"] = int(answered.sum())
+    if answered.sum() < 2:
+        return row
+    x = outcome.estimate[answered, g]
+    error = x - truth
+    row["bias"], row["bias_error"] = _mean(error)
+    off = (error - error.mean()) ** 2
+    row["variance"], row["variance_error"] = float(off.sum() / (len(x) - 1)), _mean(off)[1]
+    row["mse"], row["mse_error"] = _mean(error**2)
+    slack = 1e-9 * abs(size)
+    outside = (x < -slack) | (x > size + slack)
+    row["impermissible"] = None if study.signed else float(outside.mean())
+    lower, upper = outcome.lower[answered, g], outcome.upper[answered, g]
+    limits = np.isfinite(lower) & np.isfinite(upper)
+    if limits.sum() > 1:
+        covered = ((lower <= truth + slack) & (truth - slack <= upper))[limits]
+        row["coverage"] = float(covered.mean())
+        # as if one more were covered and one more not: 100% of 400 is not without error
+        p = (covered.sum() + 1) / (len(covered) + 2)
+        row["coverage_error"] = float(np.sqrt(p * (1 - p) / len(covered)))
+        row["width"], row["width_error"] = _mean((upper - lower)[limits])
+    return row
+
+
+def _mean(x: Floats) -> tuple[float, float]:
+    return float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x)))
+
+
+def recommend(
+    rows: list[dict[str, Any]], errors: dict[str, Floats], default: str, interval: float
+) -> tuple[str, str]:
+    """Choose by MSE among the methods whose intervals hold; equal within error, the default."""
+    answered = [row for row in rows if row["mse"] is not None and row["failed"] <= 0.01]
+    if not answered:
+        return default, "No method has an answer for this case: the test set is too small."
+    sound = [
+        row
+        for row in answered
+        if row["coverage"] is not None
+        and row["coverage"] + CALLED_A_DIFFERENCE * row["coverage_error"]
+        >= interval - COVERAGE_SLACK
+    ]
+    field_of = sound or answered
+    best = min(field_of, key=lambda row: float(row["mse"]))
+    same = [row for row in field_of if not differs(errors, row["method"], best["method"])]
+    pick = next((row for row in same if row["method"] == default), best)
+    name = pick["method"]
+    words = [f"Use {name!r}" + (", the default for this design" if name == default else "") + ":"]
+    rmse = pick["mse"] ** 0.5
+    relative = f" ({rmse / abs(pick['truth']):.1%} of the truth)" if pick["truth"] else ""
+    words.append(f"root mean squared error {short(rmse)}{relative}")
+    if pick["coverage"] is not None:
+        words[-1] += (
+            f", and its {interval:.0%} intervals cover {pick['coverage']:.1%} ± "
+            f"{pick['coverage_error']:.1%}."
+        )
+    others = [
+        row["method"]
+        for row in field_of
+        if row is not pick and not differs(errors, row["method"], name)
+    ]
+    few = [other for other in others if len(errors[other]) < len(errors[name]) / 2]
+    others = [other for other in others if other not in few]
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        words.append(f"{_listed(others)} {verb} no different within the Monte Carlo error.")
+    words += [
+        f"{other!r} ran on {len(errors[other])} replications only, too few to tell."
+        for other in few
+    ]
+    naive = next((row for row in rows if row["method"] == "naive"), None)
+    if naive is not None and naive["mse"] is not None and name != "naive":
+        if differs(errors, "naive", name):
+            ratio = naive["mse"] / pick["mse"]
+            words.append(
+                f"Without correction the mean squared error is {ratio:,.2g} times as large."
+            )
+        else:
+            words.append("No correction does as well within the Monte Carlo error.")
+    if not sound:
+        words.append(f"No method's {interval:.0%} intervals hold what they say here.")
+    return name, " ".join(words)
+
+
+def differs(errors: dict[str, Floats], one: str, other: str) -> bool:
+    """Whether two MSEs differ by more than Monte Carlo error, on the same replications."""
+    if one == other:
+        return False
+    R = min(len(errors[one]), len(errors[other]))
+    gap = errors[one][:R] ** 2 - errors[other][:R] ** 2
+    gap = gap[np.isfinite(gap)]
+    if len(gap) < 2:
+        return True
+    mean, error = _mean(gap)
+    return abs(mean) > CALLED_A_DIFFERENCE * error
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [repr(name) for name in names]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]

@@ -1,0 +1,168 @@
+"""Simulation-based calibration: the truth's rank among the draws of its own posterior is uniform.
+
+The truth is drawn from the prior and the data from the truth, each exactly as the method's model
+says (Talts et al., 2018, arXiv:1804.06788). Four posteriors have such a model:
+
+* ``bayes``: P from its prior, a test set within true classes. What is ranked is the first class of
+  Qx for a fixed x, and p₀₀: functions of P alone, since `bayes` does not learn from v̂.
+* ``constrained``: the same with P from its prior on Θ_K(v̂), for a fixed v̂.
+* ``joint``: base rates and P from their prior, a population of units, a random sample of it (or one
+  within predicted classes). What is ranked is the number of units of a class.
+* ``full``: the same, with a test set from elsewhere whose true classes are fixed.
+
+Counts have ties, which are broken at random: then ranks are exactly uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from trueup.count.counts import make_counts
+from trueup.draws.contingency import solve_Q
+from trueup.draws.settings import make_settings
+from trueup.estimate.methods import estimate
+from trueup.prior import Dirichlet
+
+__all__ = ["RankCase", "rank_cases", "ranks", "uniformity"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+DRAWS = 99
+"""Draws that the truth is ranked among: 100 ranks, which the bins divide. The product draws one
+more, the least it takes."""
+TRIES = 100_000
+"""Proposals for one truth inside Θ_K."""
+
+
+@dataclass(frozen=True)
+class RankCase:
+    """A posterior to calibrate: method, design, classes, how often, and into how many bins."""
+
+    method: str
+    design: str
+    K: int
+    gamma_is_row_sum: bool
+    replications: int
+    bins: int = 20
+
+    @property
+    def by_chain(self) -> bool:
+        """Whether each replication may take seconds."""
+        return not self.gamma_is_row_sum
+
+    def __str__(self) -> str:
+        note = "" if self.gamma_is_row_sum else " (free γ)"
+        return f"{self.method} {self.design} K={self.K}{note}"
+
+
+def rank_cases(scale: float = 1.0) -> list[RankCase]:
+    """Every posterior whose generative model is exact, for 2, 3 and 5 classes."""
+    cases = []
+    for K in (2, 3, 5):
+        for method, design, tied, R in (
+            ("bayes", "by_class", True, 2000),
+            ("constrained", "by_class", True, 1000),
+            ("joint", "random", True, 4000),
+            ("joint", "by_prediction", True, 4000),
+            ("joint", "random", False, {2: 1000, 3: 400, 5: 60}[K]),  # weights, then chains
+            ("full", "shifted", False, {2: 200, 3: 120, 5: 60}[K]),  # chains
+        ):
+            often = max(50, round(scale * R))
+            bins = 20 if often >= 400 else 10 if often >= 100 else 5
+            cases.append(RankCase(method, design, K, tied, often, bins))
+    return cases
+
+
+def ranks(case: RankCase, seed: int, answer: Callable[..., Any] = estimate) -> Integers:
+    """Ranks (replications, quantities) of the truth among the draws, 0 to DRAWS."""
+    rng = np.random.default_rng(seed)
+    K = case.K
+    # unequal on purpose: a transposed matrix or γ in place of α shows
+    alpha = 0.5 + 2.0 * np.eye(K) + 0.3 * np.arange(K)[None, :] / K
+    gamma = alpha.sum(axis=1) if case.gamma_is_row_sum else np.linspace(1.0, 3.0, K)
+    options: dict[str, Any] = {
+        "design": case.design, "method": case.method, "prior": Dirichlet(alpha, gamma),
+        "draws": DRAWS + 1, "interval": 0.95,
+    }  # fmt: skip
+    make = _of_rates if case.method in ("bayes", "constrained") else _of_units
+    found = []
+    for _ in range(case.replications):
+        truth, draws = make(case, alpha, gamma, options, rng, answer)
+        draws = draws[:DRAWS]
+        below = (draws < truth).sum(axis=0)
+        ties = (draws == truth).sum(axis=0)
+        found.append(below + rng.integers(0, ties + 1))
+    return np.array(found)
+
+
+def uniformity(found: Integers, bins: int) -> Floats:
+    """p-values of a chi-square test of each column of ranks against the uniform distribution."""
+    p = []
+    for column in found.T:
+        seen = np.bincount(column * bins // (DRAWS + 1), minlength=bins)
+        expected = len(column) / bins
+        p.append(chdtrc(bins - 1, ((seen - expected) ** 2).sum() / expected))
+    return np.array(p)
+
+
+def _rows(alpha: Floats, rng: np.random.Generator) -> Floats:
+    return np.array([rng.dirichlet(row) for row in alpha])
+
+
+def _of_rates(
+    case: RankCase,
+    alpha: Floats,
+    gamma: Floats,
+    options: Any,
+    rng: np.random.Generator,
+    answer: Any,
+) -> tuple[Floats, Floats]:
+    """A truth P, a test set within true classes, and functions of P: p₀₀ and (Qv̂)₀."""
+    K = case.K
+    v_hat = np.arange(40, 40 + 10 * K, 10)
+    P = _rows(alpha, rng)
+    if case.method == "constrained":
+        for _ in range(TRIES):
+            if (solve_Q(P[None], v_hat.astype(float)) >= 0).all():
+                break
+            P = _rows(alpha, rng)
+    n = np.array([rng.multinomial(3 + 2 * g, P[g]) for g in range(K)])
+    settings = make_settings(
+        K, noise=False, overlap=False, seed=int(rng.integers(2**63)), **options
+    )
+    est = answer(make_counts(n, v_hat), settings, dict)
+    truth = np.array([P[0, 0], P[-1, 0], solve_Q(P[None], v_hat.astype(float))[0, 0]])
+    return truth, np.column_stack([est.P[:, 0, 0], est.P[:, -1, 0], est.draws[:, 0]])
+
+
+def _of_units(
+    case: RankCase,
+    alpha: Floats,
+    gamma: Floats,
+    options: Any,
+    rng: np.random.Generator,
+    answer: Any,
+) -> tuple[Floats, Floats]:
+    """A population of units, its test set, and the number of units of the first and last class."""
+    K, N = case.K, 60 + 20 * case.K
+    P, beta = _rows(alpha, rng), rng.dirichlet(gamma)
+    cells = rng.multinomial(N, (beta[:, None] * P).ravel()).reshape(K, K)
+    v, v_hat = cells.sum(axis=1), cells.sum(axis=0)
+    if case.design == "random":
+        n = rng.multivariate_hypergeometric(cells.ravel(), 15).reshape(K, K)
+    elif case.design == "by_prediction":
+        n = np.stack(
+            [rng.multivariate_hypergeometric(cells[:, h], min(5, v_hat[h])) for h in range(K)], 1
+        )
+    else:
+        n = np.array([rng.multinomial(3 + 2 * g, P[g]) for g in range(K)])
+    settings = make_settings(K, noise=True, overlap=None, seed=int(rng.integers(2**63)), **options)
+    est = answer(make_counts(n, v_hat), settings, dict)
+    return v[[0, -1]].astype(float), est.draws[:, [0, -1]]

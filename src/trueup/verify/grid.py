@@ -1,0 +1,226 @@
+"""The grid of cases with a known truth, and what the product answers in each cell."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.draws.settings import DESIGNS, make_settings
+from trueup.errors import EstimateError
+from trueup.estimate.methods import estimate
+from trueup.simulation import simulate
+
+__all__ = ["Cell", "Tally", "base_rates", "draw_values", "error_rates", "every_cell", "run_cell"]
+
+Floats = NDArray[np.float64]
+
+INTERVAL = 0.95
+DRAWS = 1000
+UNITS = 20_000
+"""Units in each population."""
+POPULATIONS = 5
+"""Populations per cell, each with values of its own: one Pareto draw is no test of the next."""
+CLASSES = (2, 3, 5, 15)
+SIZES = (20, 50, 200, 2000)
+RARE = (0.5, 0.1, 0.02)
+ACCURACIES = (0.6, 0.8, 0.95)
+VALUES = ("1", "gamma", "lognormal", "pareto")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A case: classes, test units, share of the rarest class, accuracy, values and design."""
+
+    K: int
+    n: int
+    rare: float
+    accuracy: float
+    values: str
+    design: str
+    replications: int
+
+    def __str__(self) -> str:
+        return (
+            f"K={self.K} n={self.n} rarest={base_rates(self.K, self.rare)[0]:.3g} "
+            f"accuracy={self.accuracy:g} y={self.values} {self.design}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What happened in a cell, per class: covered of answered, squared errors, and warnings.
+
+    Attributes
+    ----------
+    cell : Cell
+        The case.
+    answered, warned, refused : int
+        Replications with an answer, those of them with a warning, and those without an answer.
+    covered, missed_in_silence : (K,) int
+        Intervals that hold the truth; those that do not and came without a warning.
+    mse, naive_mse : (K,) float
+        Mean squared errors of the estimate and of the uncorrected figure, over the total squared.
+    gain, gain_error : float
+        Mean over replications of the naive squared error less ours, summed over classes, and its
+        Monte Carlo error: naive is better where gain is below 0 by several errors.
+    """
+
+    cell: Cell
+    answered: int
+    warned: int
+    refused: int
+    covered: NDArray[np.int64]
+    missed_in_silence: NDArray[np.int64]
+    mse: Floats
+    naive_mse: Floats
+    gain: float
+    gain_error: float
+
+
+def base_rates(K: int, rare: float) -> Floats:
+    """Shares of the true classes, the rarest first; the others differ unless all are equal.
+
+    Examples
+    --------
+    >>> base_rates(3, 0.1), base_rates(2, 0.5)
+    (array([0.1 , 0.36, 0.54]), array([0.5, 0.5]))
+    """
+    if rare >= 1 / K:
+        return np.full(K, 1 / K)
+    others = np.linspace(1.0, 1.5, K - 1)
+    others *= (1 - rare) / others.sum()
+    if others.min() < rare:  # so many classes that the others must be nearly equal
+        others = np.full(K - 1, (1 - rare) / (K - 1))
+    return np.concatenate([[rare], others])
+
+
+def error_rates(K: int, accuracy: float) -> Floats:
+    """P with `accuracy` on average: rows differ, so that a transposed matrix is a wrong one.
+
+    Examples
+    --------
+    >>> error_rates(3, 0.8).round(3)
+    array([[0.84 , 0.064, 0.096],
+           [0.05 , 0.8  , 0.15 ],
+           [0.08 , 0.16 , 0.76 ]])
+    """
+    away = 0.2 * (1 - accuracy) * np.linspace(1, -1, K)
+    P = np.tile(np.arange(1.0, K + 1), (K, 1))
+    np.fill_diagonal(P, 0.0)
+    P *= (1 - accuracy - away)[:, None] / P.sum(axis=1, keepdims=True)
+    np.fill_diagonal(P, accuracy + away)
+    return P
+
+
+def draw_values(name: str, s: NDArray[np.int64], rng: np.random.Generator) -> Floats | None:
+    """Values of units whose classes are s: none for "1"; class means rise from 1 to 2."""
+    if name == "1":
+        return None
+    if name == "gamma":
+        y = rng.gamma(2.0, 0.5, len(s))
+    elif name == "lognormal":
+        y = np.exp(2.0 * rng.standard_normal(len(s)) - 2.0)
+    else:  # Pareto with shape 1.5: a mean, no variance
+        y = (1 + rng.pareto(1.5, len(s))) / 3.0
+    return np.asarray(y * (1.0 + s / s.max()))
+
+
+def every_cell(scale: float = 1.0) -> tuple[list[Cell], int]:
+    """Give the cells of the grid and the number that was left out.
+
+    Fifteen classes within true classes or shifted need chains of ten seconds: there, one cell in
+    sixteen stays.
+    """
+    cells, left_out = [], 0
+    for K, n, rare, accuracy, values, design in itertools.product(
+        CLASSES, SIZES, RARE, ACCURACIES, VALUES, DESIGNS
+    ):
+        if rare != RARE[0] and rare >= 1 / K:
+            continue  # equal shares again
+        replications = {2: 100, 3: 60, 5: 40, 15: 20}[K]
+        if K == 15 and design in ("by_class", "shifted"):
+            if (n, rare, accuracy) != (2000, 0.02, 0.95) or values not in ("1", "lognormal"):
+                left_out += 1
+                continue
+            replications = 20
+        cells.append(
+            Cell(K, n, rare, accuracy, values, design, max(5, round(scale * replications)))
+        )
+    return cells, left_out
+
+
+def run_cell(
+    cell: Cell, seed: int, answer: Callable[..., Any] = estimate, draws: int = DRAWS
+) -> Tally:
+    """Simulate the cell's replications and count what the answers cover.
+
+    `answer` is the product's own function; a test puts a broken one in its place.
+    """
+    rng = np.random.default_rng(seed)
+    beta, P = base_rates(cell.K, cell.rare), error_rates(cell.K, cell.accuracy)
+    found: dict[str, list[Any]] = {name: [] for name in ("in", "warned", "error", "naive")}
+    refused = 0
+    populations = 1 if cell.values == "1" else POPULATIONS
+    shares = np.diff(np.linspace(0, cell.replications, populations + 1).astype(int))
+    for replications in shares:
+        s = np.repeat(np.arange(cell.K), np.round(UNITS * beta).astype(int))
+        study = simulate(
+            P,
+            n=cell.n,
+            true=s,
+            values=draw_values(cell.values, s, rng),
+            design=cell.design,
+            replications=max(1, int(replications)),
+            seed=int(rng.integers(2**63)),
+        )
+        truth, size = study.truth, study.truth.sum()
+        for r in range(len(study)):
+            settings = make_settings(
+                cell.K, design=cell.design, method="auto", prior="perks", noise=True, overlap=None,
+                draws=draws, interval=INTERVAL, seed=int(rng.integers(2**63)),
+            )  # fmt: skip
+            counts = study.counts(r)
+            try:
+                rows = (est := answer(counts, settings, dict)).rows()
+            except EstimateError:
+                refused += 1
+                continue
+            lower, middle, upper = (
+                np.array([row[name] for row in rows]) for name in ("lower", "estimate", "upper")
+            )
+            slack = 1e-9 * size
+            found["in"].append((lower <= truth + slack) & (truth - slack <= upper))
+            found["warned"].append(bool(est.info["warnings"]))
+            found["error"].append((middle - truth) / size)
+            found["naive"].append((counts.naive - truth) / size)
+    return _tally(
+        cell,
+        refused,
+        **{name: np.array(x) for name, x in found.items() if name != "in"},
+        inside=np.array(found["in"]),
+    )
+
+
+def _tally(cell: Cell, refused: int, *, inside: Any, warned: Any, error: Any, naive: Any) -> Tally:
+    R, K = len(warned), cell.K
+    none = np.zeros(K, np.int64)
+    if R < 2:
+        return Tally(cell, R, R, refused, none, none, np.zeros(K), np.zeros(K), 0.0, 0.0)
+    gain = (naive**2).sum(axis=1) - (error**2).sum(axis=1)
+    return Tally(
+        cell,
+        R,
+        int(warned.sum()),
+        refused,
+        inside.sum(axis=0),
+        (~inside & ~warned[:, None]).sum(axis=0),
+        np.asarray((error**2).mean(axis=0)),
+        np.asarray((naive**2).mean(axis=0)),
+        float(gain.mean()),
+        float(gain.std(ddof=1) / np.sqrt(R)),
+    )

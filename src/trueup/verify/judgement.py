@@ -1,0 +1,258 @@
+"""From ranks and tallies to findings: every bound is a binomial or chi-square one, shared out."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr
+
+from trueup.draws.settings import DESIGNS
+from trueup.verify.calibration import RankCase
+from trueup.verify.findings import (
+    BREACH,
+    FALSE_ALARM,
+    HOLDS,
+    LEAST,
+    SAYS_SO,
+    SHOWN,
+    Finding,
+)
+from trueup.verify.grid import Tally
+
+__all__ = [
+    "doubtful",
+    "judge_again",
+    "judge_calibration",
+    "judge_coverage",
+    "judge_groups",
+    "least_covered",
+    "worst_cell",
+]
+
+SHARE = FALSE_ALARM / 5
+"""Of the false alarms, for each section."""
+DOUBT = 0.05
+"""A cell whose least covered class would be so unlikely, were it the only cell, runs again."""
+FACTORS = ("K", "n", "rare", "accuracy", "values", "design")
+ERRORS = 5.0
+"""Monte Carlo errors, where a figure has no exact distribution."""
+
+
+def judge_calibration(found: list[tuple[RankCase, NDArray[np.float64]]]) -> list[Finding]:
+    """One line per method: the smallest p-value of its rank histograms."""
+    tests = sum(len(p) for _, p in found)
+    bound = SHARE / max(tests, 1)
+    findings = []
+    for method in dict.fromkeys(case.method for case, _ in found):
+        mine = [(p.min(), case) for case, p in found if case.method == method]
+        size = sum(len(p) for case, p in found if case.method == method)
+        worst, case = min(mine, key=lambda pair: float(pair[0]))
+        findings.append(
+            Finding(
+                "calibration",
+                f"ranks of {method} are uniform, K in {sorted({c.K for _, c in mine})}",
+                size,
+                f"p = {worst:.2g} ({case}, {case.replications:,} truths)",
+                f"p > {bound:.1g}",
+                HOLDS if worst > bound else BREACH,
+            )
+        )
+    return findings
+
+
+def least_covered(R: int, tests: int) -> int:
+    """The fewest of R intervals that may cover: fewer happen with probability SHARE/2/tests.
+
+    Examples
+    --------
+    >>> least_covered(200, 1000)
+    159
+    """
+    k = np.arange(R + 1)
+    return int(np.searchsorted(bdtr(k, R, LEAST), SHARE / 2 / tests))
+
+
+def _chance(covered: int, R: int) -> float:
+    """How likely it is that so few of R intervals cover, when LEAST of them should."""
+    return float(bdtr(covered, R, LEAST))
+
+
+def judge_coverage(tallies: list[Tally], left_out: int) -> list[Finding]:
+    """Cells one by one per design, all pairs of factors pooled, warnings, and the squared error."""
+    tests = sum(t.cell.K for t in tallies)
+    findings, fails = [], []
+    for design in DESIGNS:
+        mine = [t for t in tallies if t.cell.design == design and t.answered]
+        broken = [t for t in mine if t.covered.min() < least_covered(t.answered, tests)]
+        said = [t for t in broken if 2 * t.warned > t.answered]
+        fails += said
+        names = {id(t) for t in said}
+        silent = [t for t in mine if id(t) not in names]
+        if not silent:
+            continue
+        t = min(silent, key=lambda t: _chance(int(t.covered.min()), t.answered))
+        low = least_covered(t.answered, tests)
+        verdict = HOLDS if len(broken) == len(said) else BREACH
+        worst = f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})"
+        bound = f"≥ {low / t.answered:.1%}"
+        findings.append(
+            Finding("coverage", f"95% intervals, {design}", len(mine), worst, bound, verdict)
+        )
+    findings.append(_pooled([t for t in tallies if 2 * t.warned <= t.answered]))
+    findings.append(_said(fails))
+    findings += _wolf(tallies, fails)
+    findings.append(_error(tallies))
+    if left_out:
+        findings.append(Finding("coverage", "cells left out", left_out, "", "", SHOWN))
+    return findings
+
+
+def doubtful(tally: Tally) -> bool:
+    """Whether a cell looks bad enough to be run again with more replications."""
+    return tally.cell.K * _chance(int(tally.covered.min()), tally.answered) < DOUBT
+
+
+def judge_again(again: list[Tally]) -> list[Finding]:
+    """Judge fresh runs of the doubtful cells: longer and fewer, so that the bound is sharp."""
+    if not again:
+        return []
+    tests = sum(t.cell.K for t in again)
+    low = {id(t): t.covered.min() < least_covered(t.answered, tests) for t in again}
+    silent = [t for t in again if 2 * t.warned <= t.answered]
+    said = [t for t in again if low[id(t)] and 2 * t.warned > t.answered]
+    findings = []
+    if silent:
+        t = min(silent, key=lambda t: _chance(int(t.covered.min()), t.answered))
+        findings.append(
+            Finding(
+                "coverage",
+                "doubtful cells again, mostly no warning",
+                len(silent),
+                f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})",
+                f"≥ {least_covered(t.answered, tests) / t.answered:.1%}",
+                BREACH if any(low[id(t)] for t in silent) else HOLDS,
+            )
+        )
+    if len(silent) < len(again):
+        least = min((t.warned / t.answered for t in said), default=1.0)
+        findings.append(
+            Finding(
+                "coverage",
+                "doubtful cells again, mostly a warning",
+                len(again) - len(silent),
+                f"{len(said)} below the bound, the least often warned in {least:.0%}",
+                "warned > 50%",
+                SAYS_SO if said else HOLDS,
+            )
+        )
+    return findings
+
+
+def _pooled(tallies: list[Tally]) -> Finding:
+    """Pool cells that share two levels: Hoeffding's inequality makes the binomial bound hold."""
+    seen: dict[Any, list[int]] = defaultdict(lambda: [0, 0])
+    for t in tallies:
+        levels = [f"{name}={getattr(t.cell, name)}" for name in FACTORS]
+        for pair in itertools.combinations(levels, 2):
+            for which, covered in (("rarest", t.covered[0]), ("last", t.covered[-1])):
+                pool = seen[(*pair, which)]
+                pool[0] += int(covered)
+                pool[1] += t.answered
+    pools = [(_chance(covered, R), covered, R, key) for key, (covered, R) in seen.items() if R]
+    if not pools:
+        return Finding("coverage", "pooled over pairs of factors", 0, "none", "", SHOWN)
+    _, covered, R, key = min(pools)
+    low = least_covered(R, len(pools))
+    broken = any(covered < least_covered(R, len(pools)) for _, covered, R, _ in pools)
+    return Finding(
+        "coverage",
+        "pooled over pairs of factors, no warning",
+        len(pools),
+        f"{covered / R:.1%} of {R:,} ({' '.join(key)} class)",
+        f"≥ {low / R:.1%}",
+        BREACH if broken else HOLDS,
+    )
+
+
+def _said(fails: list[Tally]) -> Finding:
+    if not fails:
+        return Finding("coverage", "fails, and says so", 0, "none", "warned > 50%", HOLDS)
+    t = worst_cell(fails)
+    return Finding(
+        "coverage",
+        "fails, and says so",
+        len(fails),
+        f"{t.covered.min() / t.answered:.1%}, warned {t.warned / t.answered:.0%} ({t.cell})",
+        "warned > 50%",
+        SAYS_SO,
+    )
+
+
+def _wolf(tallies: list[Tally], fails: list[Tally]) -> Iterable[Finding]:
+    """How often the product warns where its intervals hold."""
+    names = {id(t) for t in fails}
+    holding = [t for t in tallies if id(t) not in names and t.answered]
+    for designs in (("random", "by_prediction"), ("by_class", "shifted")):
+        mine = [t for t in holding if t.cell.design in designs]
+        if mine:
+            rate = sum(t.warned for t in mine) / sum(t.answered for t in mine)
+            often = sum(2 * t.warned > t.answered for t in mine)
+            what = f"warned though it holds, {' and '.join(designs)}"
+            worst = f"{rate:.1%} of answers; {often} cells mostly"
+            yield Finding("coverage", what, len(mine), worst, "", SHOWN)
+
+
+def _error(tallies: list[Tally]) -> Finding:
+    answered = [t for t in tallies if t.answered > 1 and t.naive_mse.sum() > 0]
+    better = sum(t.gain > ERRORS * t.gain_error for t in answered)
+    worse = sum(t.gain < -ERRORS * t.gain_error for t in answered)
+    ratio = float(np.median([t.mse.sum() / t.naive_mse.sum() for t in answered]))
+    return Finding(
+        "error",
+        "MSE against no correction",
+        len(answered),
+        f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, else no telling",
+        "",
+        SHOWN,
+    )
+
+
+def worst_cell(tallies: list[Tally]) -> Tally:
+    """The cell whose worst class is covered least often."""
+    return min(tallies, key=lambda t: float(t.covered.min() / max(t.answered, 1)))
+
+
+def judge_groups(found: list[tuple[dict[str, Any], NDArray[np.float64]]]) -> list[Finding]:
+    """Per level of each factor: mean coverage over replications, with its Monte Carlo error.
+
+    `found` holds for each replication its case and its mean coverage over the groups of each size.
+    Groups of one replication share P, so the replication is what counts.
+    """
+    pools: dict[str, list[float]] = defaultdict(list)
+    for case, by_size in found:
+        for name, level in case.items():
+            pools[f"{name}={level}"].append(float(by_size.mean()))
+    margins = []
+    for name, x in pools.items():
+        if len(x) < 10:
+            continue
+        mean, error = float(np.mean(x)), float(np.std(x, ddof=1) / np.sqrt(len(x)))
+        margins.append((mean + ERRORS * error - LEAST, mean, error, name, len(x)))
+    if not margins:
+        return []
+    slack, mean, error, name, R = min(margins)
+    return [
+        Finding(
+            "groups",
+            "95% intervals of groups, pooled by factor",
+            len(margins),
+            f"{mean:.1%} ± {error:.1%} ({name}, {R} runs)",
+            f"≥ {LEAST:.0%} − 5 errors",
+            HOLDS if slack >= 0 else BREACH,
+        )
+    ]

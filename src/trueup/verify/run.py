@@ -1,0 +1,204 @@
+"""All checks in a pool of processes: `verify`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from trueup.errors import TrueupWarning
+from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
+from trueup.verify.findings import SAYS_SO, SKIPPED, Finding, table_text
+from trueup.verify.grid import Cell, Tally, every_cell, run_cell
+from trueup.verify.group_cells import group_cells, run_groups
+from trueup.verify.judgement import (
+    doubtful,
+    judge_again,
+    judge_calibration,
+    judge_coverage,
+    judge_groups,
+    worst_cell,
+)
+from trueup.verify.peers import peers
+from trueup.verify.published import published
+
+__all__ = ["Verification", "verify"]
+
+AGAIN = 4
+"""Doubtful cells run again with so many times the replications."""
+QUICK_CELLS = 12
+"""The short form takes one cell in so many, drawn afresh each time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """The findings of a run; print it, and fail when `breaches` is not empty."""
+
+    findings: list[Finding]
+    tallies: list[Tally]
+    info: dict[str, Any]
+
+    @property
+    def breaches(self) -> list[Finding]:
+        """Findings that must not be."""
+        return [finding for finding in self.findings if finding.breach]
+
+    def __str__(self) -> str:
+        info = self.info
+        lines = [table_text(self.findings), ""]
+        for words, tallies in (
+            ("Worst cell of the grid", self.tallies),
+            (
+                "Worst cell without a warning",
+                [t for t in self.tallies if 2 * t.warned <= t.answered],
+            ),
+        ):
+            if tallies:
+                t = worst_cell(tallies)
+                lines.append(
+                    f"{words}: {t.cell}: covers {t.covered.min() / max(t.answered, 1):.1%} of "
+                    f"{t.answered}, warns in {t.warned / max(t.answered, 1):.0%}"
+                )
+        skipped = [f.what for f in self.findings if f.verdict == SKIPPED]
+        if skipped:
+            lines.append(f"Skipped, not installed: {', '.join(skipped)}")
+        lines.append(
+            f"{info['answers']:,} answers in {info['cells']:,} cells, {info['refused']} refused; "
+            f"{'quick' if info['quick'] else 'full'} form, seed {info['seed']}, "
+            f"{info['seconds']:.0f} s on {info['processes']} processes"
+        )
+        n = len(self.breaches)
+        lines.append("No breach." if not n else f"{n} breach{'es' if n > 1 else ''}.")
+        return "\n".join(lines)
+
+    def answer(self) -> dict[str, Any]:
+        """Give rows and info as plain values, for JSON."""
+        worst = worst_cell(self.tallies) if self.tallies else None
+        return {
+            "rows": [finding.row() for finding in self.findings],
+            "info": self.info
+            | {
+                "breaches": len(self.breaches),
+                "worst_cell": None if worst is None else str(worst.cell),
+                "says_so": sum(f.cells for f in self.findings if f.verdict == SAYS_SO),
+            },
+        }
+
+
+def verify(
+    *,
+    quick: bool = False,
+    seed: int | None = None,
+    processes: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Run every check and judge it; the same seed gives the same table on any number of cores."""
+    begun = time.monotonic()
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    processes = processes or min(2, os.cpu_count() or 1)
+    rng = np.random.default_rng(seed)
+    jobs, left_out = _jobs(quick, rng)
+    answers = _in_processes(jobs, processes, progress)
+    tallies = [x for (kind, *_), x in zip(jobs, answers, strict=True) if kind == "cell"]
+    groups = [
+        (case, x) for (kind, case, _), x in zip(jobs, answers, strict=True) if kind == "groups"
+    ]
+    calibrated = [
+        (case, x) for (kind, case, _), x in zip(jobs, answers, strict=True) if kind == "ranks"
+    ]
+    others = [x for (kind, *_), x in zip(jobs, answers, strict=True) if kind == "others"]
+    longer = [
+        replace(t.cell, replications=AGAIN * t.cell.replications) for t in tallies if doubtful(t)
+    ]
+    more = [("cell", cell, int(rng.integers(2**32))) for cell in longer]
+    again = _in_processes(more, processes, progress)
+    findings = [
+        *judge_calibration(calibrated),
+        *judge_coverage(tallies, left_out),
+        *judge_again(again),
+        *judge_groups(groups),
+        *(finding for some in others for finding in some),
+    ]
+    info = {
+        "seed": seed,
+        "quick": quick,
+        "processes": processes,
+        "seconds": time.monotonic() - begun,
+        "cells": len(tallies),
+        "answers": sum(t.answered for t in [*tallies, *again]),
+        "refused": sum(t.refused for t in [*tallies, *again]),
+    }
+    return Verification(findings, tallies, info)
+
+
+def _jobs(quick: bool, rng: np.random.Generator) -> tuple[list[tuple[str, Any, int]], int]:
+    """Everything to do, each with a seed of its own; the longest first."""
+    cases = rank_cases(0.25 if quick else 1.0)
+    cells, left_out = every_cell(0.5 if quick else 1.0)
+    replications = 1 if quick else 3
+    if quick:
+        cases = [case for case in cases if case.K < 5 or not case.by_chain]
+        chosen = rng.permutation(len(cells))[: len(cells) // QUICK_CELLS]
+        left_out += len(cells) - len(chosen)
+        cells = [cells[i] for i in sorted(chosen)]
+    todo: list[tuple[str, Any]] = [("ranks", case) for case in cases]
+    todo += [("cell", cell) for cell in cells]
+    todo += [("groups", case) for case in group_cells(replications)]
+    todo += [("others", published), ("others", peers)]
+    todo.sort(key=lambda job: -_cost(*job))
+    return [(kind, what, int(rng.integers(2**32))) for kind, what in todo], left_out
+
+
+def _cost(kind: str, what: Any) -> float:
+    """Roughly, in seconds."""
+    if kind == "cell":
+        cell: Cell = what
+        return float(cell.replications * 1e-3 * cell.K**1.5)
+    if kind == "ranks":
+        case: RankCase = what
+        return case.replications * (0.1 * case.K**1.7 if case.by_chain else 0.002 * case.K)
+    return 20.0 if kind == "others" else 0.2
+
+
+def _in_processes(
+    jobs: list[tuple[str, Any, int]], processes: int, progress: Callable[[float], None] | None
+) -> list[Any]:
+    work = np.array([_cost(kind, what) for kind, what, _ in jobs])
+    answers: list[Any] = [None] * len(jobs)
+    done = 0.0
+    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    os.environ.update(dict.fromkeys(before, "1"))  # matrices are small: threads only get in the way
+    try:
+        with ProcessPoolExecutor(
+            processes, mp_context=multiprocessing.get_context("spawn")
+        ) as pool:
+            futures = {pool.submit(_do, *job): i for i, job in enumerate(jobs)}
+            for future in as_completed(futures):
+                answers[futures[future]] = future.result()
+                done += work[futures[future]]
+                if progress is not None:
+                    progress(done / work.sum())
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+    return answers
+
+
+def _do(kind: str, what: Any, seed: int) -> Any:
+    with warnings.catch_warnings(action="ignore", category=TrueupWarning):
+        if kind == "ranks":
+            return uniformity(ranks(what, seed), what.bins)
+        if kind == "cell":
+            return run_cell(what, seed)
+        return run_groups(what, seed) if kind == "groups" else what(seed)

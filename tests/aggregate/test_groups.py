@@ -1,0 +1,373 @@
+"""Groups: exact oracles for one group, and what must hold on every draw."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import beta as beta_distribution
+
+from trueup.aggregate.groups.allocate import allocate_groups
+from trueup.aggregate.groups.base_rates import base_rates
+from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
+from trueup.aggregate.groups.draw import GroupData, correct_groups, draw_groups, mean_values
+from trueup.aggregate.groups.quantiles import mid_quantiles
+from trueup.errors import DataError
+
+P2 = np.array([[0.9, 0.1], [0.3, 0.7]])
+P3 = np.array([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.25, 0.7]])
+R = 20_000
+
+
+def repeat(x, size=R):
+    return np.repeat(np.asarray(x, float)[None], size, axis=0)
+
+
+def allocate_one(P, a, v_hat, rng, known=None, **options):
+    """True counts (R, K) of one group, given P and a."""
+    known = np.zeros((1, len(a))) if known is None else np.asarray(known, float)[None]
+    M = allocate_groups(repeat(P), repeat(a), np.asarray(v_hat)[None], known, rng, **options)
+    assert (M.sum(axis=0)[:, 0] == np.asarray(v_hat)[:, None]).all()
+    return M.sum(axis=1)[:, 0].T
+
+
+def compositions(n, K):
+    return [m for m in product(range(n + 1), repeat=K) if sum(m) == n]
+
+
+def enumerate_group(P, a, v_hat, known):
+    """Pr(v) by enumerating every table M: multinomial weights times Dirichlet-multinomial."""
+    K, mass = len(a), {}
+    for columns in product(*(compositions(n, K) for n in v_hat)):
+        M = np.array(columns).T
+        v = M.sum(axis=1)
+        x = v + known
+        log_p = (M * np.log(P) - gammaln(M + 1)).sum() + (gammaln(a + x) - gammaln(a)).sum()
+        mass[tuple(v)] = mass.get(tuple(v), 0.0) + np.exp(log_p)
+    total = sum(mass.values())
+    return {v: p / total for v, p in mass.items()}
+
+
+@pytest.mark.parametrize("known", [[0, 0, 0], [0, 2, 1]])
+def test_one_tiny_group_agrees_with_enumeration(rng, known):
+    a, v_hat = np.array([2.0, 0.7, 0.4]), [2, 0, 2]
+    exact = enumerate_group(P3, a, v_hat, np.array(known))
+    draws = allocate_one(P3, a, v_hat, rng, known, sweeps=25)
+    for v, p in exact.items():
+        seen = (draws == v).all(axis=1).mean()
+        assert abs(seen - p) < 5 * np.sqrt(p * (1 - p) / R) + 1e-4
+    wrong = enumerate_group(P3.T / P3.T.sum(axis=1, keepdims=True), a, v_hat, np.array(known))
+    apart = {v: abs((draws == v).all(axis=1).mean() - p) for v, p in wrong.items()}
+    assert max(apart.values()) > 0.02, "the transposed matrix must not fit"
+
+
+HARD = np.array([[0.65, 0.35], [0.3, 0.7]])
+
+
+@pytest.mark.parametrize("units", [4, 40, 400, 40_000])
+@pytest.mark.parametrize(("P", "a"), [(P2, [10.0, 1.5]), (P2, [0.4, 0.1]), (HARD, [2.0, 1.0])])
+def test_the_usual_sweeps_are_enough(P, a, units, rng):
+    """What is left of the start after the usual number of sweeps is a small part of a sd."""
+    v_hat = np.array([units - units // 4, units // 4])
+    mean, sd = quadrature(P, np.array(a), v_hat)
+    draws = allocate_one(P, a, v_hat, rng)[:, 1]
+    assert abs(draws.mean() - mean) < 0.03 * sd + 5 * sd / np.sqrt(R)
+    kurtosis = ((draws - mean) ** 4).mean() / sd**4
+    assert abs(draws.var() / sd**2 - 1) < 0.06 + 5 * np.sqrt((kurtosis - 1) / R)
+
+
+RARE = [  # accuracy, units per predicted class, concentrations
+    (0.7, [40, 30], [0.05, 0.95]),
+    (0.7, [40, 30], [0.2, 9.8]),
+    (0.8, [22, 8], [0.15, 2.85]),
+    (0.9, [2, 0], [0.05, 0.95]),
+    (0.9, [1, 0], [0.05, 0.05]),
+    (0.9, [1, 0], [1e-3, 2e-3]),
+    (0.6, [9, 5], [1e-5, 9e-5]),
+    (0.7, [60, 40], [2.0, 98.0]),
+    (0.6, [174, 126], [0.6, 29.4]),
+]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("accuracy", "v_hat", "a"), RARE)
+def test_a_class_rare_in_the_prior_and_common_in_the_group(accuracy, v_hat, a, turned, rng):
+    """Exact by enumeration, however small the concentrations, and with the classes exchanged."""
+    P = np.array([[accuracy, 1 - accuracy], [1 - accuracy, accuracy]])
+    step = -1 if turned else 1
+    v_hat, a = np.array(v_hat)[::step], np.array(a)[::step]
+    p = exact_of_two(P, a, v_hat)
+    x = np.arange(len(p))
+    mean = p @ x
+    sd = np.sqrt(p @ (x - mean) ** 2)
+    draws = allocate_one(P, a, v_hat, rng)[:, 0]
+    assert abs(draws.mean() - mean) < (0.03 + 5 / np.sqrt(R)) * sd
+    kurtosis = p @ (x - mean) ** 4 / sd**4
+    assert abs(draws.var() / sd**2 - 1) < 0.06 + 5 * np.sqrt((kurtosis - 1) / R)
+
+
+def exact_of_two(P, a, v_hat):
+    """Pr(v_0 = t) for K = 2: binomials of both columns joined, times beta-binomial weights."""
+    column = []
+    for h, n in enumerate(v_hat):
+        m = np.arange(n + 1)
+        ways = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+        column.append(np.exp(ways + m * np.log(P[0, h]) + (n - m) * np.log(P[1, h])))
+    t, N = np.arange(v_hat.sum() + 1), v_hat.sum()
+    log_p = np.log(np.convolve(*column)) + gammaln(a[0] + t) + gammaln(a[1] + N - t)
+    p = np.exp(log_p - log_p.max())
+    return p / p.sum()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+@pytest.mark.parametrize("a", [[0.016, 0.02, 0.264], [0.05, 5.0, 0.3], [1e-4, 2e-3, 1e-3]])
+def test_three_rare_classes_agree_with_enumeration(a, order, rng):
+    P = np.array([[0.7, 0.2, 0.1], [0.25, 0.7, 0.05], [0.1, 0.1, 0.8]])[np.ix_(order, order)]
+    a, v_hat = np.array(a)[order], np.array([3, 2, 0])[order]
+    exact = enumerate_group(P, a, v_hat, np.zeros(3))
+    v, p = np.array(list(exact)), np.array(list(exact.values()))
+    mean = p @ v
+    sd = np.sqrt(p @ (v - mean) ** 2)
+    draws = allocate_one(P, a, v_hat, rng)
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < (0.03 + 5 / np.sqrt(R)) * sd)
+
+
+@pytest.mark.slow
+def test_rare_classes_agree_with_data_augmentation(rng):
+    """Classes whose rates are nearly all prior, where few sweeps of units and rates do not do."""
+    a, v_hat = np.array([1.5, 0.1, 0.05, 0.2, 0.1]), np.array([400, 20, 9, 30, 11])
+    P = np.eye(5) * 0.75 + 0.05
+    draws = allocate_one(P, a, v_hat, rng)
+    beta = rng.standard_gamma(repeat(a) + v_hat)
+    for _ in range(400):
+        c = np.maximum(beta[:, :, None] * P, 1e-200).swapaxes(1, 2)
+        v = rng.multinomial(v_hat, c / c.sum(axis=2, keepdims=True)).sum(axis=1)
+        beta = rng.standard_gamma(a + v)
+    sd = v.std(axis=0)
+    assert np.all(np.abs(draws.mean(axis=0) - v.mean(axis=0)) < sd * (0.03 + 5 * np.sqrt(2 / R)))
+    kurtosis = ((v - v.mean(axis=0)) ** 4).mean(axis=0) / sd**4
+    error = np.sqrt(2 * (kurtosis - 1) / R)
+    assert np.all(np.abs((draws.std(axis=0) / sd) ** 2 - 1) < 0.06 + 5 * error)
+
+
+def quadrature(P, a, v_hat):
+    """Mean and sd of v_1 for K = 2: an integral over the group's base rate, on its own scale."""
+    prior = beta_distribution(a[1], a[0])
+    x = prior.ppf((np.arange(200_000) + 0.5) / 200_000)
+    pi = np.stack([1 - x, x], axis=1) @ P
+    log_w = np.log(pi) @ v_hat
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    c = x[:, None] * P[1] / pi
+    mean, noise = c @ v_hat, (c * (1 - c)) @ v_hat
+    centre = w @ mean
+    return centre, np.sqrt(w @ (noise + (mean - centre) ** 2))
+
+
+def test_known_base_rates_give_multinomials(rng):
+    beta, v_hat = np.array([0.6, 0.3, 0.1]), np.array([50, 30, 20])
+    c = beta[:, None] * P3
+    c /= c.sum(axis=0)
+    draws = allocate_one(P3, 1e12 * beta, v_hat, rng)
+    variance = (c * (1 - c)) @ v_hat
+    assert np.all(np.abs(draws.mean(axis=0) - c @ v_hat) < 5 * np.sqrt(variance / R))
+    assert np.all(np.abs(draws.var(axis=0) / variance - 1) < 5 * np.sqrt(2.2 / R))
+
+
+def test_rates_of_zero_do_no_harm(rng):
+    """A class that P and the prior rule out, and a perfect classifier."""
+    a, v_hat = np.array([5.0, 1e-99, 2.0]), np.array([7, 3, 5])
+    assert (allocate_one(np.eye(3), a, v_hat, rng) == v_hat).all()
+    P = np.array([[0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.1, 0.1, 0.8]])
+    draws = allocate_one(P, a, v_hat, rng)
+    assert (draws[:, 1] == 0).all()
+    assert (draws[:, 2] >= 5).all()
+    assert (allocate_one(P, [3.0, 1e-99, 1e-99], [8, 0, 0], rng) == [8, 0, 0]).all()
+
+
+def test_relabelling_permutes_the_answer(rng):
+    a, v_hat, order = np.array([4.0, 1.0, 0.5]), np.array([9, 4, 3]), [2, 0, 1]
+    draws = allocate_one(P3, a, v_hat, rng, sweeps=10)
+    other = allocate_one(P3[np.ix_(order, order)], a[order], v_hat[order], rng, sweeps=10)
+    error = np.sqrt((draws[:, order].var(axis=0) + other.var(axis=0)) / R)
+    assert np.all(np.abs(draws[:, order].mean(axis=0) - other.mean(axis=0)) < 5 * error)
+
+
+def make(rng, K=2, B=12, totals=True, signed=False):
+    """Groups of 0 to 60 units with audited ones among them, and draws of P."""
+    size = np.r_[0, 1, 2, rng.integers(3, 60, B - 3)]
+    M = np.stack([rng.multinomial(n, rng.dirichlet(np.ones(K * K))) for n in size])
+    M = M.reshape(B, K, K)
+    n = rng.binomial(M, 0.2)
+    y = [
+        [rng.lognormal(size=k) - (0.5 if signed else 0.0) for k in row]
+        for row in M.reshape(B, K * K)
+    ]
+    sums = np.array([[x.sum() for x in row] for row in y]).reshape(B, K, K)
+    squares = np.array([[(x**2).sum() for x in row] for row in y]).reshape(B, K, K)
+    t = np.array(
+        [
+            [x[:k].sum() for x, k in zip(row, ks, strict=True)]
+            for row, ks in zip(y, n.reshape(B, -1), strict=True)
+        ]
+    ).reshape(B, K, K)
+    t2 = np.array(
+        [
+            [(x[:k] ** 2).sum() for x, k in zip(row, ks, strict=True)]
+            for row, ks in zip(y, n.reshape(B, -1), strict=True)
+        ]
+    ).reshape(B, K, K)
+    P = rng.dirichlet(np.ones(K) + 5, (200, K)) * 0.5 + 0.5 * np.eye(K)
+    v_hat = M.sum(axis=1)
+    if not totals:
+        return P, GroupData(v_hat, n=n)
+    return P, GroupData(v_hat, sums.sum(axis=1), squares.sum(axis=1), n, t, t2, signed)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+@pytest.mark.parametrize("totals", [False, True])
+def test_every_draw_adds_up_and_is_permissible(rng, K, totals):
+    P, data = make(rng, K, totals=totals)
+    beta = base_rates(P, data.v_hat.sum(axis=0))
+    means = rng.lognormal(size=(len(P), K))
+    answer = correct_groups(P, beta, data, rng, means=means)
+    known = data.n.sum(axis=2) if data.t is None else data.t.sum(axis=2)
+    T = data.naive.sum(axis=1)
+    assert (answer.draws >= known - 1e-9 * T.max()).all()
+    np.testing.assert_allclose(answer.draws.sum(axis=2), repeat(T, len(P)), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(answer.draws.sum(axis=1), answer.whole, rtol=1e-9)
+    assert (answer.draws[:, 0] == 0).all(), "a group without units has nothing"
+    assert (answer.lower <= answer.median).all()
+    assert (answer.median <= answer.upper).all()
+    if not totals:
+        assert (answer.draws == np.round(answer.draws)).all()
+
+
+def test_signed_values_add_up_without_bounds(rng):
+    P, data = make(rng, 3, B=40, signed=True)
+    beta = base_rates(P, data.v_hat.sum(axis=0))
+    answer = correct_groups(P, beta, data, rng, means=rng.normal(size=(len(P), 3)))
+    T = repeat(data.u_hat.sum(axis=1), len(P))
+    np.testing.assert_allclose(answer.draws.sum(axis=2), T, rtol=1e-9, atol=1e-9)
+    assert (answer.draws < 0).any()
+
+
+def test_a_group_audited_in_full_is_exact(rng):
+    n = np.array([[[5, 2], [1, 4]]])
+    data = GroupData(n.sum(axis=1), n=n)
+    prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
+    (chunk,) = draw_groups(repeat(P2, 300), prior, data, rng)
+    assert (chunk.draws == np.array([7, 5])).all()
+
+
+def test_more_audited_units_than_units_are_refused(rng):
+    data = GroupData(np.array([[9, 9], [3, 1]]), n=np.array([[[1, 0], [0, 1]], [[1, 2], [0, 0]]]))
+    prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
+    with pytest.raises(DataError, match="Group number 1 has 2 audited units"):
+        next(draw_groups(repeat(P2, 300), prior, data, rng))
+
+
+def test_audited_units_inform_unless_they_were_chosen_by_class(rng):
+    n = np.array([[[0, 0], [0, 30]]])
+    data = GroupData(np.array([[30, 60]]), n=n)
+    prior = GroupPrior(np.full(R, 5.0), repeat([0.8, 0.2]))
+    draws = [
+        next(draw_groups(repeat(P2), prior, data, rng, audited_inform=inform)).draws[:, 0, 1]
+        for inform in (True, False)
+    ]
+    error = np.sqrt((draws[0].var() + draws[1].var()) / R)
+    assert draws[0].mean() - draws[1].mean() > 5 * error
+
+
+def test_chunks_and_kept_draws(rng, monkeypatch):
+    monkeypatch.setattr("trueup.aggregate.groups.draw.CHUNK", 1)
+    P, data = make(rng, totals=False)
+    beta, seen = base_rates(P, data.v_hat.sum(axis=0)), []
+    answer = correct_groups(P, beta, data, rng, keep=False, progress=seen.append)
+    assert answer.draws is None
+    assert seen == [(b + 1) / len(data.v_hat) for b in range(len(data.v_hat))]
+    assert (answer.whole.sum(axis=1) == data.v_hat.sum()).all()
+
+
+def test_mid_quantiles_follow_their_definition(rng):
+    x = rng.poisson(rng.uniform(0.1, 3, 8), (500, 8)).astype(float)
+    for level, got in zip((0.025, 0.5, 0.9), mid_quantiles(x, (0.025, 0.5, 0.9)), strict=True):
+        for column, answer in zip(x.T, got, strict=True):
+            values, times = np.unique(column, return_counts=True)
+            middle = (np.cumsum(times) - times / 2) / len(column)
+            assert answer == pytest.approx(np.interp(level, middle, values))
+
+
+def test_the_concentration_is_learned(rng):
+    """With P = 1 the classes are seen: 400 groups tell κ to about 7%."""
+    P, B = repeat(np.eye(2), 200), 400
+    for kappa in (3.0, 30.0):
+        v = rng.binomial(500, rng.beta(0.2 * kappa, 0.8 * kappa, B))
+        v_hat = np.stack([500 - v, v], axis=1)
+        beta = base_rates(np.clip(P, 1e-6, 1), v_hat.sum(axis=0))
+        prior = fit_groups(P, beta, v_hat, np.zeros((B, 2)), rng)
+        assert abs(np.log(np.median(prior.kappa) / kappa)) < 5 * 0.08
+        assert abs(prior.mu[:, 1].mean() - 0.2) < 5 * np.sqrt(0.16 / (kappa + 1) / B) * 1.5
+
+
+def exact_concentration(P, v_hat, beta):
+    """Posterior mean and sd of log κ and of μ_0 for K = 2, on a grid, with P known."""
+    log_kappa = np.linspace(np.log(1e-3), np.log(1e5), 101)[:, None]
+    log_mu = np.log(beta[0]) + np.linspace(-2.5, 2.5, 101)
+    log_mu = log_mu[log_mu < -1e-3]
+    mu, kappa = np.exp(log_mu), np.exp(log_kappa)
+    away = (log_mu - np.log(beta[0])) ** 2 + (np.log1p(-mu) - np.log(beta[1])) ** 2
+    # with respect to log κ and log μ_0; the prior's is with respect to both log a
+    log_p = log_kappa - 2 * np.log(kappa + 10) - 0.5 * away / 0.5**2 - np.log1p(-mu)
+    for v, times in zip(*np.unique(v_hat, axis=0, return_counts=True), strict=True):
+        N, likelihood = v.sum(), 0.0
+        for t, w in enumerate(exact_of_two(P, np.ones(2), v)):  # these are uniform over t
+            a, b = kappa * mu, kappa * (1 - mu)
+            log_t = gammaln(a + t) - gammaln(a) + gammaln(b + N - t) - gammaln(b)
+            ways = gammaln(t + 1) + gammaln(N - t + 1)
+            likelihood = likelihood + w * np.exp(log_t - ways)
+        log_p = log_p + times * (np.log(likelihood) + gammaln(kappa) - gammaln(kappa + N))
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    answer = []
+    for x in (log_kappa, mu):
+        mean = (p * x).sum()
+        answer += [mean, np.sqrt((p * (x - mean) ** 2).sum())]
+    return answer
+
+
+@pytest.mark.parametrize(("kappa", "accuracy"), [(1.0, 0.7), (0.3, 0.8), (1000.0, 0.8)])
+def test_the_concentration_agrees_with_a_grid(kappa, accuracy, rng):
+    """Classes that are hard to tell apart: κ has arrived although all chains start at 10."""
+    P, B, N = np.array([[accuracy, 1 - accuracy], [1 - accuracy, accuracy]]), 150, 15
+    v = rng.binomial(N, rng.beta(0.15 * kappa, 0.85 * kappa, B))
+    x = rng.binomial(v, accuracy) + rng.binomial(N - v, 1 - accuracy)
+    v_hat = np.stack([x, N - x], axis=1)
+    beta = base_rates(repeat(P, 400), v_hat.sum(axis=0))
+    log_kappa, sd, mu, sd_mu = exact_concentration(P, v_hat, beta[0])
+    prior = fit_groups(repeat(P, 400), beta, v_hat, np.zeros((B, 2)), rng)
+    # 20 chains that forget in about 20 steps are worth 50 draws or more
+    assert abs(np.log(prior.kappa).mean() - log_kappa) < 5 * sd / np.sqrt(50)
+    assert abs(prior.mu[:, 0].mean() - mu) < 5 * sd_mu / np.sqrt(50)
+
+
+def test_groups_that_do_not_differ_are_pooled(rng):
+    v = rng.binomial(200, 0.3, 300)
+    v_hat = np.stack([200 - v, v], axis=1)
+    beta = base_rates(repeat(P2 * 0 + np.eye(2), 200), v_hat.sum(axis=0))
+    prior = fit_groups(repeat(np.eye(2), 200), beta, v_hat, np.zeros((300, 2)), rng)
+    assert np.median(prior.kappa) > 300
+
+
+def test_base_rates_invert_where_that_is_permissible():
+    P = np.array([P2, [[0.5, 0.5], [0.4, 0.6]]])
+    beta = base_rates(P, np.array([80, 20]))
+    assert beta[0] == pytest.approx(np.linalg.solve(P2.T, [0.8, 0.2]))
+    assert beta[1] == pytest.approx([1, 0], abs=1e-3)  # 80% exceeds what any mixture can give
+    assert beta.sum(axis=1) == pytest.approx(1)
+
+
+def test_mean_values_are_held_to_what_squares_allow():
+    r = mean_values(np.array([[10.0, 90.0]]), np.array([[0.5, 1e-9]]), 100, squares=100.0)
+    assert r[0, 0] == pytest.approx(0.2)
+    assert r[0, 1] == pytest.approx(np.sqrt(100 / 1e-7))

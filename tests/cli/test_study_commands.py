@@ -1,0 +1,129 @@
+"""The commands that simulate, from the outside."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from trueup.cli.demo import make_files
+from trueup.cli.study import compare, paper, plan
+
+CASE = ["--rates", "0.9", "--base-rates", "0.2,0.8", "--units", "5000", "--seed", "1"]
+SMALL = ["--draws", "200", "--replications", "20"]
+
+
+def run(command, arguments, code=0):
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_compare_prints_a_table_and_a_sentence():
+    result = run(
+        compare, [*CASE, *SMALL, "--test-size", "100", "--method", "naive", "--method", "joint"]
+    )
+    for word in ("bias", "variance", "MSE", "coverage", "impermissible", "Use 'joint'", "±"):
+        assert word in result.stdout
+    assert "seed 1" in result.stderr
+
+
+def test_compare_json_goes_alone_to_standard_output():
+    arguments = [*CASE, *SMALL, "--test-size", "100", "--method", "joint", "--json"]
+    answer = json.loads(run(compare, arguments).stdout)
+    assert [row["class"] for row in answer["rows"]] == [0, 1]
+    assert answer["info"]["recommended"] == "joint"
+    assert answer["info"]["seed"] == 1
+
+
+def test_compare_takes_files(tmp_path):
+    predictions, test_set, _ = make_files(tmp_path, 1)
+    arguments = [str(predictions), str(test_set), "--value", "turnover", *SMALL, "--json"]
+    answer = json.loads(run(compare, [*arguments, "--method", "joint"]).stdout)
+    assert {row["class"] for row in answer["rows"]} == {"webshop", "other"}
+    assert answer["info"]["totals"] is True
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_charts_are_written(ending, tmp_path):
+    path = tmp_path / f"chart.{ending}"
+    common = [*CASE, *SMALL, "--plot", str(path)]
+    run(compare, [*common, "--test-size", "100", "--method", "naive", "--method", "joint"])
+    start = path.read_bytes()[:8]
+    assert start.startswith(b"<svg" if ending == "svg" else b"\x89PNG")
+    path.unlink()
+    run(plan, [*common, "--half-width", "200", "--allocation", "neyman"])
+    assert path.exists()
+
+
+def test_plan_prints_units_cost_and_curve():
+    result = run(plan, [*CASE, *SMALL, "--half-width", "200", "--cost", "5", "--next", "10"])
+    for word in ("proportional", "equal", "neyman", "test units", "cost", "Audit next"):
+        assert word in result.stdout
+
+
+def test_plan_next_names_units_in_json(tmp_path):
+    predictions, test_set, _ = make_files(tmp_path, 1)
+    arguments = [str(predictions), str(test_set), "--value", "turnover", "--id", "company"]
+    answer = json.loads(
+        run(plan, [*arguments, "--next", "25", "--interest", "webshop", "--json"]).stdout
+    )
+    ids = [i for row in answer["next"] for i in row["ids"]]
+    assert len(ids) == len(set(ids)) == 25
+    assert any("largest" in row["chosen"] for row in answer["next"])
+    assert answer["rows"] == []
+
+
+def test_paper_table_1_sets_ours_beside_the_papers():
+    output = run(paper, ["table1", "--replications", "20"]).stdout
+    for word in ("None", "Jeffr. con.", "(41.8)", "†", "4 webshops of 50", "random test set"):
+        assert word in output
+    answer = json.loads(run(paper, ["table1", "--replications", "5", "--json"]).stdout)
+    assert len(answer["rows"]) == 24
+
+
+def test_paper_examples_are_still_there():
+    assert "-75" in run(paper, ["examples"]).stdout
+
+
+def test_paper_figures_are_files(tmp_path):
+    output = run(paper, ["figures", "--folder", str(tmp_path / "f"), "--replications", "20"]).stdout
+    assert len(output.split()) == 10
+    for ending in ("svg", "png"):
+        found = sorted(tmp_path.glob(f"f/*.{ending}"))
+        assert len(found) == 5
+        assert all(path.stat().st_size > 5000 for path in found)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "words"),
+    [
+        (compare, [], "Without tables"),
+        (compare, [*CASE], "how many test units"),
+        (compare, [*CASE, "--test-size", "many"], "--test-size"),
+        (compare, [*CASE, "--test-size", "100", "--plot", "chart.pdf"], ".svg or .png"),
+        (compare, ["--rates", "0.9"], "--base-rates"),
+        (compare, ["absent.csv", "absent.csv"], "absent.csv"),
+        (plan, [*CASE], "half_width"),
+        (plan, [*CASE, "--half-width", "10", "--plot", "nowhere/x.svg"], "folder"),
+        (plan, [*CASE, "--half-width", "10", "--allocation", "best"], "allocations"),
+    ],
+)
+def test_mistakes_exit_2_with_one_message(command, arguments, words):
+    result = run(command, arguments, code=2)
+    assert words in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_the_commands_load_nothing_heavy():
+    code = (
+        "import sys, trueup.cli.study as c\n"
+        "for command in (c.compare, c.plan, c.paper):\n"
+        "    try: command(['--help'])\n"
+        "    except SystemExit: pass\n"
+        "print(sorted({'numpy', 'scipy', 'altair', 'duckdb', 'narwhals'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "[]"

@@ -1,0 +1,81 @@
+"""The design check: right under `random`, loud when it is not."""
+
+import numpy as np
+import pytest
+from scipy.special import chdtrc
+
+import trueup as tu
+from trueup.estimate.design import chi_square_tail, design_p_value
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 14, 29, 200, 999])
+def test_the_tail_of_chi_square_is_scipys(freedom, rng):
+    for x in (0.0, 1e-9, 0.5, 1400.0, *rng.chisquare(freedom, 20), *(3 * freedom * rng.random(5))):
+        assert chi_square_tail(freedom, x) == pytest.approx(chdtrc(freedom, x), rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("v_hat", "size"), [([900, 8100], 100), ([20, 80, 900], 40), ([5, 95], 50), ([300, 700], 500)]
+)
+@pytest.mark.parametrize("overlap", [True, False])
+def test_p_values_of_random_test_sets_are_not_too_small(v_hat, size, overlap, rng):
+    v_hat = np.array(v_hat)
+    if overlap:
+        drawn = rng.multivariate_hypergeometric(v_hat, size, 400)
+    else:
+        drawn = rng.multinomial(size, v_hat / v_hat.sum(), 400)
+    p = np.array([design_p_value(np.diag(d), v_hat, overlap=overlap, rng=rng) for d in drawn])
+    for level in (0.05, 0.2, 0.5):
+        bound = level + 5 * np.sqrt(level * (1 - level) / len(p))
+        assert (p <= level).mean() <= bound + 0.02  # chi-square is an approximation
+
+
+def test_a_shifted_test_set_is_found():
+    est = tu.correct_counts([[45, 5], [5, 45]], [900, 8100], design="random", draws=200)
+    (warning,) = est.info["warnings"]
+    for word in ("p = ", "50.0% of the test set", "10.0% of the population", "'shifted'"):
+        assert word in warning
+
+
+@pytest.mark.parametrize("design", ["by_prediction", "by_class", "shifted"])
+def test_other_designs_are_not_tested(design):
+    est = tu.correct_counts([[45, 5], [5, 45]], [900, 8100], design=design, draws=200)
+    assert not any("random sample" in warning for warning in est.info["warnings"])
+
+
+def test_a_method_that_does_not_fit_the_design_says_so():
+    for method, design in (("joint", "shifted"), ("constrained", "by_prediction")):
+        with pytest.warns(tu.TrueupWarning, match="Use method 'auto'"):
+            tu.correct_counts([[45, 5], [5, 45]], [90, 810], design=design, method=method)
+
+
+def test_check_names_what_is_doubtful(tmp_path):
+    (tmp_path / "p.csv").write_text("predicted,y\n" + "a,1\n" * 500 + "b,1\n" * 499 + "b,5000\n")
+    (tmp_path / "t.csv").write_text("predicted,true,y\n" + "a,a,1\n" * 30 + "a,b,1\n" + "b,b,1\n")
+    found = tu.check(tmp_path / "p.csv", tmp_path / "t.csv", value="y")
+    rows = {row["question"]: row for row in found.rows()}
+    assert rows["design 'random'"]["doubt"]
+    assert rows["largest units"]["doubt"]
+    assert rows["effective size T²/Σy²"]["value"] == pytest.approx(5999**2 / (999 + 5000**2))
+    assert rows["test units per true class"]["value"] == {"a": 30, "b": 2}
+    assert not rows["true classes never audited"]["doubt"]
+    assert "to look at" in str(found)
+
+
+def test_check_finds_classes_that_were_never_audited():
+    from trueup.count.counts import make_counts
+    from trueup.study.check import check_counts
+
+    counts = make_counts([[9, 0, 0], [1, 8, 0], [0, 0, 0]], [50, 40, 10], classes=list("abc"))
+    options = {"design": "shifted", "prior": "perks", "overlap": False, "interval": 0.95}
+    rows = {row["question"]: row for row in check_counts(counts, **options).rows()}
+    assert rows["true classes never audited"]["value"] == ["c"]
+    assert rows["predicted classes never audited"]["value"] == ["c"]
+    assert rows["condition of P̂"]["doubt"]
+
+
+def test_a_population_of_billions_is_tested_too(rng):
+    v_hat = np.array([300_000, 13_000_000_000, 4_000_000_000])
+    test = np.array([[0, 1, 1], [0, 900, 80], [0, 60, 270]])
+    p = design_p_value(test, v_hat, overlap=True, rng=rng)
+    assert p > 0.001

@@ -1,0 +1,200 @@
+"""`by` and `strata` from the outside: additive, exact where audited, honest about the rest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import trueup as tu
+from trueup.aggregate.groups.quantiles import mid_quantiles
+
+K_LABELS = np.array(["a", "b", "c"])
+P = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
+
+
+@pytest.fixture
+def tables(rng):
+    """Four regions of very different size, two sectors, three classes, and 300 audited units."""
+    region = np.repeat(["north", "east", "south", "west"], [2000, 600, 60, 7])
+    N = len(region)
+    s = rng.choice(3, N, p=[0.6, 0.3, 0.1])
+    s_hat = (rng.random(N)[:, None] > P.cumsum(axis=1)[s][:, :2]).sum(axis=1)
+    units = pd.DataFrame(
+        {
+            "id": np.arange(N),
+            "predicted": K_LABELS[s_hat],
+            "region": region,
+            "sector": rng.choice(["x", "y"], N),
+            "y": rng.lognormal(0, 1, N) * (1 + s),
+        }
+    )
+    audited = rng.choice(N, 300, replace=False)
+    test = units.iloc[audited].assign(true=K_LABELS[s[audited]])
+    return units, test, K_LABELS[s]
+
+
+def correct(tables, **options):
+    units, test, _ = tables
+    return tu.correct(units, test, draws=options.pop("draws", 400), **options)
+
+
+@pytest.mark.parametrize("value", [None, "y"])
+@pytest.mark.parametrize("strata", [None, "sector"])
+def test_draws_add_up_over_classes_and_groups(tables, value, strata):
+    est = correct(tables, by="region", value=value, strata=strata)
+    units, *_ = tables
+    known = units.groupby("region")["y"].sum() if value else units["region"].value_counts()
+    assert est.draws.shape == (400, 4, 3)
+    assert (est.draws >= 0).all()
+    for b, (label,) in enumerate(est.groups.labels):
+        assert np.allclose(est.draws[:, b].sum(axis=1), known[label])
+    assert np.allclose(est.draws.sum(axis=1), est.whole)
+
+
+def test_rows_are_groups_first_then_the_whole(tables):
+    est = correct(tables, by=["region", "sector"])
+    rows = est.rows()
+    assert len(rows) == (8 + 1) * 3
+    assert list(rows[0])[:3] == ["region", "sector", "class"]
+    assert [row["region"] for row in rows[-3:]] == [None] * 3
+    naive = sum(row["naive"] for row in rows[:-3] if row["class"] == "b")
+    assert naive == rows[-2]["naive"]
+    table = est.table
+    assert isinstance(table, pd.DataFrame)
+    assert len(table) == len(rows)
+
+
+def test_the_whole_is_about_what_it_is_without_groups(tables):
+    with_groups = correct(tables, by="region", draws=4000).rows()[-3:]
+    without = correct(tables, draws=4000).rows()
+    for one, other in zip(with_groups, without, strict=True):
+        assert abs(one["estimate"] - other["estimate"]) < 0.35 * other["sd"]
+        assert one["sd"] == pytest.approx(other["sd"], rel=0.25)
+
+
+def test_audited_units_are_exact_in_their_group(tables):
+    units, _, truth = tables
+    test = units.assign(true=truth)
+    test = pd.concat([test[test["region"] == "west"], test[test["region"] == "north"].head(200)])
+    est = tu.correct(units, test, by="region", design="by_prediction", draws=300)
+    west = [label for (label,) in est.groups.labels].index("west")
+    exact = [(test[test["region"] == "west"]["true"] == k).sum() for k in K_LABELS]
+    assert (est.draws[:, west] == exact).all()
+
+
+def test_intervals_of_groups_cover(rng):
+    """Of 60 groups' intervals, nearly all hold the truth: a binomial bound."""
+    sizes = np.repeat([20, 100, 500], 20)
+    group = np.repeat(np.arange(60), sizes)
+    base = rng.beta(1.5, 10, 60)
+    s = (rng.random(len(group)) < base[group]).astype(int)
+    s_hat = np.where(rng.random(len(group)) < np.where(s == 1, 0.15, 0.05), 1 - s, s)
+    units = pd.DataFrame({"predicted": s_hat, "group": group})
+    test = units.assign(true=s).iloc[rng.choice(len(group), 500, replace=False)]
+    est = tu.correct(units, test, by="group", draws=1000)
+    truth = np.bincount(group, s)
+    low, high = np.quantile(est.draws[:, :, 1], [0.025, 0.975], axis=0)
+    assert ((low <= truth) & (truth <= high)).sum() >= 60 * 0.95 - 5 * np.sqrt(60 * 0.05 * 0.95)
+
+
+def test_groups_build_on_the_base_rates_of_the_draw(rng):
+    """P is nearly singular, so Qv̂/N is wild; the test set says how rare the class is."""
+    group = np.repeat(np.arange(100), 40)
+    s = (rng.random(4000) < rng.beta(0.15, 2.85, 100)[group]).astype(int)
+    units = pd.DataFrame({"predicted": s ^ (rng.random(4000) < 0.35), "group": group})
+    test = units.assign(true=s).iloc[rng.choice(4000, 500, replace=False)]
+    by = tu.correct(units, test, by="group", classes=[0, 1], draws=1000).rows()[-1]
+    without = tu.correct(units, test, classes=[0, 1], draws=1000).rows()[-1]
+    assert by["upper"] - by["lower"] < 1.4 * (without["upper"] - without["lower"])
+
+
+@pytest.mark.parametrize("level", [3.0, -2.0])
+def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(rng, level):
+    """Classes differ in value: units allocated without a look at theirs lose that by groups."""
+    size = rng.integers(1, 6, 1500)
+    group = np.repeat(np.arange(1500), size)
+    s = (rng.random(len(group)) < rng.beta(4, 1, 1500)[group]).astype(int)
+    y = np.where(s == 0, level, 1.0) + rng.normal(size=len(s))
+    units = pd.DataFrame({"id": np.arange(len(s)), "group": group, "y": y})
+    units["predicted"] = s ^ (rng.random(len(s)) < 0.15)
+    test = units.assign(true=s).iloc[rng.choice(len(s), 600, replace=False)]
+    est = tu.correct(units, test, by="group", id="id", value="y", draws=400)
+    by, without = (
+        est.rows()[-2],
+        tu.correct(units, test, id="id", value="y", draws=400).rows()[0],
+    )
+    assert abs(by["estimate"] - without["estimate"]) < 2 * without["sd"]
+    assert abs(by["estimate"] - y[s == 0].sum()) < 5 * without["sd"]
+    assert np.allclose(est.draws.sum(axis=2), np.bincount(group, y))
+
+
+def test_counts_by_group_and_stratum_have_mid_quantiles(tables):
+    est = correct(tables, by="region", strata="sector")
+    levels = mid_quantiles(est.draws, (0.5, 0.025, 0.975))
+    for name, level in zip(("estimate", "lower", "upper"), levels, strict=True):
+        np.testing.assert_allclose(est.groups.figures[name], level)
+
+
+def test_derived_quantities(tables):
+    est = correct(tables, by="region", value="y")
+    shares = est.share()
+    assert sum(row["estimate"] for row in shares[:3]) == pytest.approx(1, abs=0.1)
+    change = est.contrast("north", "east")
+    draws = est.draws[:, [label for (label,) in est.groups.labels].index("east"), 0]
+    other = est.draws[:, [label for (label,) in est.groups.labels].index("north"), 0]
+    assert change[0]["estimate"] == pytest.approx(np.median(draws - other))
+    assert change[0]["growth_estimate"] == pytest.approx(np.median(draws / other - 1))
+    ranks = {row["region"]: row["estimate"] for row in est.rank() if row["class"] == "a"}
+    assert ranks["north"] == 1
+    chance = est.probability(above=0)
+    assert all(0 <= row["probability"] <= 1 for row in chance)
+    with pytest.raises(tu.OptionError, match="must be a group"):
+        est.contrast("north", "nowhere")
+
+
+@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
+@pytest.mark.parametrize("design", ["random", "by_class"])
+def test_strata_answer_under_every_pooling(tables, pooling, design):
+    units, _, truth = tables
+    est = correct(tables, strata="sector", pooling=pooling, design=design, draws=2000)
+    exact = np.array([(truth == k).sum() for k in K_LABELS])
+    for row, count in zip(est.rows(), exact, strict=True):
+        assert abs(row["estimate"] - count) < 6 * row["sd"] + 1
+    assert est.info["pooling"] == pooling
+    assert ("concentration" in est.info) == (pooling == "partial")
+    assert est.whole.sum(axis=1) == pytest.approx(len(units))
+
+
+def test_a_stratum_without_test_units_is_flagged(tables):
+    units, test, _ = tables
+    test = test[test["region"] != "west"]
+    with pytest.warns(tu.TrueupWarning, match="no test unit"):
+        est = tu.correct(units, test, strata="region", draws=300)
+    assert est.info["strata_without_test"] == ["west"]
+
+
+def test_group_labels_that_are_null_are_a_group(tables):
+    units, test, _ = tables
+    units = units.assign(region=units["region"].where(units["region"] != "west"))
+    test = test.assign(region=test["region"].where(test["region"] != "west"))
+    est = tu.correct(units, test, by="region", draws=200)
+    assert est.groups.labels[-1] == (None,)
+
+
+def test_a_test_set_without_the_group_column_informs_all(tables):
+    units, test, _ = tables
+    with pytest.warns(tu.TrueupWarning, match="not known exactly in any"):
+        est = tu.correct(units, test.drop(columns="region"), by="region", draws=200)
+    assert len(est.groups.labels) == 4
+
+
+def test_bad_input(tables):
+    with pytest.raises(tu.DataError, match="reigon"):
+        correct(tables, by="reigon")
+    with pytest.raises(tu.OptionError, match="pooling"):
+        correct(tables, strata="sector", pooling="some")
+    with pytest.raises(tu.OptionError, match="draws of P"):
+        correct(tables, by="region", method="inverse")
+    with pytest.raises(tu.OptionError, match="must have `noise`"):
+        correct(tables, by="region", noise=False)
+    with pytest.raises(tu.OptionError, match="give `by`"):
+        correct(tables).contrast("a", "b")

@@ -1,0 +1,25 @@
+"""Servers for the engine tests, and other people's warnings kept apart from ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.read.servers import Servers
+
+# Warnings are errors, but those of the engines about themselves are theirs to mend.
+THEIRS = ("pyspark", "py4j", "dask", "distributed", "ibis", "pandas", "psycopg", "sqlglot")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "engines" in item.path.parts:
+            for module in THEIRS:
+                item.add_marker(pytest.mark.filterwarnings(f"ignore:::{module}"))
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    running = Servers()
+    yield running
+    running.stop()

@@ -1,0 +1,144 @@
+"""The same table through every engine: the same counts, the same totals, the same words."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.read.makers import ENGINES, make
+
+import trueup
+from trueup.count.gather import gather_groups
+from trueup.read import open_table
+
+rng = np.random.default_rng(6)
+UNITS = 500
+PREDICTED = np.array(["a", "b", "c"])[rng.integers(3, size=UNITS)]
+POPULATION = pa.table(
+    {
+        "unit": np.arange(UNITS),
+        "predicted": PREDICTED,
+        "region": np.array(["north", "south"])[rng.integers(2, size=UNITS)],
+        "year": rng.integers(2019, 2022, size=UNITS),
+        "y": np.round(rng.lognormal(5, 2, size=UNITS) - 20, 2),
+    }
+)
+AUDITED = POPULATION.slice(100, 80)
+TRUE = np.where(rng.random(80) < 0.7, PREDICTED[100:180], "b")
+TEST_SET = AUDITED.append_column("true", pa.array(TRUE))
+COLUMNS = {"predicted": "predicted", "true": "true", "value": "y", "classes": None}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+def counted(population, test_set, **options):
+    given = {"id": None, "overlap": True, "by": ["region", "year"]} | COLUMNS | options
+    return gather_groups(
+        open_table(population, "predictions"), open_table(test_set, "the test set"), **given
+    )
+
+
+EXACT = counted(POPULATION, TEST_SET)
+
+
+def same(one, other):
+    for name in ("v_hat", "n"):
+        assert getattr(one, name).dtype == np.int64
+        assert (getattr(one, name) == getattr(other, name)).all()
+    for name in ("u_hat", "w_hat", "t", "t2"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12)
+    assert one.classes == other.classes
+    assert one.signed == other.signed
+
+
+def test_what_is_expected_is_what_python_counts():
+    rows = POPULATION.to_pylist()
+    for h, label in enumerate(EXACT.whole.classes):
+        mine = [row["y"] for row in rows if row["predicted"] == label]
+        assert EXACT.whole.v_hat[h] == len(mine)
+        np.testing.assert_allclose(EXACT.whole.u_hat[h], sum(mine), rtol=1e-12)
+    for b, (region, year) in enumerate(EXACT.groups.labels):
+        mine = [row for row in rows if (row["region"], row["year"]) == (region, year)]
+        assert EXACT.groups.v_hat_b[b].sum() == len(mine)
+    for (g, h), n in np.ndenumerate(EXACT.whole.n):
+        pair = EXACT.whole.classes[g], EXACT.whole.classes[h]
+        assert n == sum((pair[0] == TRUE) & (np.array(AUDITED["predicted"]) == pair[1]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_counts_and_totals_are_those_of_every_engine(engine, folder, servers):
+    population = make(engine, POPULATION, folder, servers)
+    test_set = make(engine, TEST_SET, folder, servers)
+    found = counted(population, test_set)
+    same(found.whole, EXACT.whole)
+    assert found.groups.labels == EXACT.groups.labels
+    assert (found.groups.v_hat_b == EXACT.groups.v_hat_b).all()
+    assert (found.groups.n_b == EXACT.groups.n_b).all()
+    np.testing.assert_allclose(found.groups.u_hat_b, EXACT.groups.u_hat_b, rtol=1e-12)
+    same(counted(population, test_set, id="unit").whole, EXACT.whole)
+    assert (
+        open_table(population, "p").largest("y", 3) == sorted(POPULATION["y"].to_pylist())[:-4:-1]
+    )
+    units = counted(population, test_set, value=None, by=[]).whole
+    assert (units.v_hat == EXACT.whole.v_hat).all()
+    assert units.u_hat is None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_of_two_kinds_go_together(engine, folder, servers):
+    other = ENGINES[(ENGINES.index(engine) + 5) % len(ENGINES)]
+    population = make(engine, POPULATION, folder, servers)
+    same(counted(population, make(other, TEST_SET, folder, servers)).whole, EXACT.whole)
+
+
+def shown(population, test_set):
+    """What messages call the population; of two files of one name they say which it is."""
+    name = open_table(population, "predictions").name
+    alike = name == open_table(test_set, "the test set").name
+    return f"{name} (predictions)" if alike else name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_missing_values_get_the_same_words(engine, folder, servers):
+    holes = POPULATION.to_pydict()
+    holes["y"][3:5] = [None, None]
+    holes["predicted"][4] = None
+    if engine not in ("ibis-sqlite",):  # it stores NaN as null and knows no infinity
+        holes["y"][7:9] = [float("nan"), float("inf")]
+    bad = sum(y is None or not np.isfinite(y) for y in holes["y"])
+    broken = make(engine, pa.table(holes, schema=POPULATION.schema), folder, servers)
+    test_set = make(engine, TEST_SET, folder, servers)
+    name = shown(broken, test_set)
+    words = "of {} must have a usable value for every unit; {} none (null, NaN or infinite)"
+    with pytest.raises(trueup.DataError) as caught:
+        counted(broken, test_set)
+    assert str(caught.value).startswith(f"Column 'predicted' {words.format(name, '1 row has')}")
+    found = counted(broken, test_set, missing="leave_out")
+    assert UNITS - bad == found.whole.N
+    (note,) = found.warnings
+    assert note == (
+        f"Rows of {name} that were left out: {bad}. No usable value in 'predicted' of 1, "
+        f"'y' of {bad}."
+    )
+    holes["predicted"][4] = "a"
+    mended = make(engine, pa.table(holes, schema=POPULATION.schema), folder, servers)
+    name = shown(mended, test_set)
+    with pytest.raises(trueup.DataError) as caught:
+        counted(mended, test_set)
+    assert str(caught.value).startswith(f"Column 'y' {words.format(name, f'{bad} rows have')}")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_answer_is_a_table_of_the_users_kind(engine, folder, servers):
+    population = make(engine, POPULATION, folder, servers)
+    est = trueup.correct(population, TEST_SET, method="naive", value="y")
+    kind = f"{type(est.table).__module__.split('.')[0]}.{type(est.table).__name__}"
+    local = "pandas.DataFrame"
+    assert kind == {
+        "polars": "polars.DataFrame",
+        "polars-lazy": "polars.DataFrame",
+        "pyarrow": "pyarrow.Table",
+        "duckdb": f"{type(est.table).__module__.split('.')[0]}.DuckDBPyRelation",
+        **dict.fromkeys(("ibis-duckdb", "ibis-sqlite", "ibis-postgres"), "ibis.Table"),
+    }.get(engine, local)

@@ -1,0 +1,148 @@
+"""Dataframes as people have them: other kinds of missing values, of labels and of mistakes."""
+
+import datetime
+
+import duckdb
+import ibis
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import trueup
+from trueup.read import open_table
+
+UNITS = pd.DataFrame({"id": range(60), "predicted": list("ab") * 30, "y": np.arange(60.0)})
+AUDITED = UNITS[:20].assign(true=UNITS["predicted"])
+OPTIONS = {"value": "y", "design": "by_prediction", "draws": 100, "seed": 1}
+
+
+def correct(units=UNITS, audited=AUDITED, **options):
+    return trueup.correct(units, audited, **(OPTIONS | options))
+
+
+def holes(kind):
+    """UNITS with a NaN that some types do not take for missing."""
+    y = UNITS["y"].to_numpy().copy()
+    y[33] = np.nan
+    if kind == "pyarrow":
+        return UNITS.assign(y=pd.Series(pa.array(y), dtype=pd.ArrowDtype(pa.float64())))
+    if kind == "masked":
+        return UNITS.assign(y=pd.arrays.FloatingArray(y, np.zeros(60, bool)))
+    return UNITS.assign(y=pd.Series(y, dtype=kind))
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "masked", "Float64", "float64", "float32"])
+def test_a_nan_is_missing_whatever_holds_it(kind):
+    with pytest.raises(trueup.DataError, match=r"'y' of predictions .* 1 row has none"):
+        correct(holes(kind), overlap=False)
+    est = correct(holes(kind), overlap=False, missing="leave_out")
+    assert est.counts.v_hat.tolist() == [30, 29]
+    assert est.counts.u_hat.tolist() == [870.0, 867.0]
+
+
+@pytest.mark.parametrize("dtype", ["Int8", "boolean", "double[pyarrow]", "uint16[pyarrow]"])
+@pytest.mark.parametrize("index", [[0] * 60, range(60, 0, -1)])
+def test_types_and_indexes_of_pandas(dtype, index):
+    y = (UNITS["y"] % 2).astype(dtype)
+    units = UNITS.assign(y=y).set_index(pd.Index(index))
+    tally = open_table(units, "p").tally(["predicted"], "y")
+    assert dict(zip(tally.keys, tally.sums, strict=True)) == {("a",): 0.0, ("b",): 30.0}
+
+
+def test_numbers_in_a_dictionary_are_numbers():
+    code = [i % 3 for i in range(60)]
+    as_category = UNITS.assign(code=pd.Categorical(code))
+    as_dictionary = pa.table({**UNITS.to_dict("list"), "code": pa.array(code).dictionary_encode()})
+    for units in (as_category, as_dictionary):
+        table = open_table(units, "p")
+        assert table.kinds()["code"] == "integer"
+        assert {key[0] for key in table.tally(["code"], None).keys} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_ids_that_became_decimals_are_found(make):
+    """Pandas makes 7.0 of 7 in a column with a gap."""
+    audited = AUDITED.assign(id=AUDITED["id"] + 0.0)
+    assert correct(make(UNITS), audited, id="id").counts.n.sum() == 20
+    assert correct(audited=AUDITED, units=make(UNITS.assign(id=UNITS["id"] + 0.0)), id="id")
+    with pytest.raises(trueup.DataError, match="1 audited units are not in predictions"):
+        correct(make(UNITS), audited.assign(id=audited["id"].replace(3.0, 3.5)), id="id")
+
+
+def test_audited_units_that_the_population_leaves_out():
+    one = UNITS.assign(predicted=UNITS["predicted"].where(UNITS["id"] != 5))
+    est = correct(one, id="id", missing="leave_out")
+    assert est.counts.n.sum() == 19
+    assert est.counts.N == 59
+    all_of_them = UNITS.assign(y=UNITS["y"].where(UNITS["id"] >= 20))
+    with pytest.raises(trueup.DataError, match="at least one usable unit"):
+        correct(all_of_them, id="id", missing="leave_out", classes=["a", "b"])
+
+
+@pytest.mark.parametrize("option", ["value", "id", "predicted", "true"])
+@pytest.mark.parametrize("given", ["", 5, ["y"]])
+def test_what_cannot_be_a_column(option, given):
+    with pytest.raises(trueup.OptionError, match=f"`{option}` must be the name of a column"):
+        correct(**{option: given})
+
+
+@pytest.mark.parametrize("given", ["", 5, [5], ["predicted", ""]])
+def test_what_cannot_be_columns(given):
+    for option in ("by", "strata"):
+        with pytest.raises(trueup.OptionError, match=f"`{option}` must name a column"):
+            correct(**{option: given})
+
+
+@pytest.mark.parametrize("name", ["class", "Class", "estimate", "sd"])
+def test_groups_are_not_called_like_the_answer(name):
+    units, audited = (table.assign(**{name: "x"}) for table in (UNITS, AUDITED))
+    with pytest.raises(trueup.OptionError, match=f"that the answer does not have itself; '{name}'"):
+        correct(units, audited, by=name)
+
+
+def test_tables_that_cannot_be_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    UNITS.to_parquet(path)
+    lazy = pl.scan_parquet(path)
+    path.write_bytes(path.read_bytes()[:200])
+    connection = duckdb.connect()
+    create = "CREATE TABLE units AS SELECT 'a' AS predicted, 1.0 AS y"
+    connection.execute(create)
+    relation = connection.table("units")
+    connection.close()
+    dropped = ibis.duckdb.connect()
+    dropped.raw_sql(create)
+    table = dropped.table("units")
+    dropped.raw_sql("DROP TABLE units")
+    twice = pd.concat([UNITS, UNITS[["y"]]], axis=1)
+    for broken in (lazy, pl.scan_csv(tmp_path / "none.csv"), relation, table, twice):
+        with pytest.raises(trueup.DataError, match="predictions must be"):
+            correct(broken)
+    numbered = UNITS.set_axis([0, 1, 2], axis=1)
+    with pytest.raises(trueup.DataError, match="must have a column 'predicted'"):
+        correct(numbered)
+    with pytest.raises(trueup.DataError, match="did you mean 'PREDICTED'"):
+        correct(UNITS.rename(columns=str.upper))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_labels_that_are_hard_to_hold(make):
+    times = pd.to_datetime(["2024-01-01 00:00", "2024-01-01 12:00"] * 30)
+    large = np.array([2**64 - 1 - i % 3 for i in range(60)], dtype="uint64")
+    for labels, expected in (
+        (times, {datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)}),
+        (large, {str(2**64 - 1), str(2**64 - 2), str(2**64 - 3)}),
+    ):
+        est = correct(make(UNITS.assign(group=labels)), by="group", id="id")
+        found = nw.from_native(est.table)["group"].to_list()
+        assert {x for x in found if not pd.isna(x)} == expected
+
+
+def test_dates_in_a_relation_stay_dates():
+    units = UNITS  # noqa: F841  (DuckDB finds it by its name)
+    relation = duckdb.sql("SELECT *, DATE '2024-01-01' + (y % 3)::INTEGER AS day FROM units")
+    est = correct(relation, by="day", overlap=False)
+    assert dict(zip(est.table.columns, map(str, est.table.types), strict=True))["day"] == "DATE"

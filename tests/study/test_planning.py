@@ -1,0 +1,289 @@
+"""A plan is right when a test set of that size gives the wanted interval."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import trueup as tu
+from trueup.count.counts import make_counts
+from trueup.simulation import lognormal, simulate
+from trueup.study.case_source import assume, doubted, pilot
+from trueup.study.compare import run_method
+from trueup.study.half_width import allocate_units
+from trueup.study.next_units import choose
+
+P2 = [[0.9, 0.1], [0.1, 0.9]]
+P4 = np.full((4, 4), 0.05) + 0.8 * np.eye(4)
+CASES = {
+    "K2 counts": ({"P": P2, "base_rates": [0.2, 0.8], "N": 50_000}, {"half_width": 1000}),
+    "K4 counts": ({"P": P4, "base_rates": [0.1, 0.2, 0.3, 0.4], "N": 50_000}, {"cv": 0.08}),
+    "K2 heavy totals": (
+        {"P": P2, "base_rates": [0.2, 0.8], "N": 10_000, "values": lognormal(1.8, [2, 1])},
+        {"cv": 0.1},
+    ),
+    "K4 heavy totals": (
+        {
+            "P": P4,
+            "base_rates": [0.1, 0.2, 0.3, 0.4],
+            "N": 10_000,
+            "values": lognormal(1.5, [2, 1, 3, 1]),
+        },
+        {"cv": 0.15},
+    ),
+}
+
+
+def half_widths(case, per_class, count, rng):
+    study = simulate(
+        **case, n=per_class, design="by_prediction", replications=count,
+        seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    outcome = run_method(study, "auto", count, draws=1000, rng=rng)
+    return (outcome.upper - outcome.lower)[:, 0] / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allocation", ["proportional", "equal", "neyman"])
+@pytest.mark.parametrize("name", CASES)
+def test_simulating_at_the_planned_n_gives_the_wanted_half_width(name, allocation, rng):
+    case, target = CASES[name]
+    found = tu.plan(
+        **case, **target, interest=0, allocations=[allocation], seed=int(rng.integers(2**32))
+    )
+    half = half_widths(case, found.best["per_class"], 100, rng)
+    error = half.std() / np.sqrt(100)
+    assert abs(half.mean() / found.target - 1) < 0.10 + 5 * error / found.target
+
+
+def test_a_small_plan_is_right(rng):
+    case, target = CASES["K2 counts"]
+    found = tu.plan(
+        **case, **target, allocations=["neyman"], draws=500, replications=60,
+        seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    row = found.best
+    assert sum(row["per_class"]) == row["n"] == row["more"]
+    half = half_widths(case, row["per_class"], 40, rng)
+    assert abs(half.mean() / 1000 - 1) < 0.10 + 5 * half.std() / np.sqrt(40) / 1000
+    # by formula: z √(Σ_h v̂_h² c(1 − c)/n_h), with n_h equal by symmetry of c(1 − c)v̂²
+    v_hat, c = np.array([13_000, 37_000]), np.array([9000 / 13_000, 1000 / 37_000])
+    spread = v_hat * np.sqrt(c * (1 - c))
+    formula = 1.96**2 * spread.sum() ** 2 / 1000**2
+    assert row["n"] == pytest.approx(formula, rel=0.15)
+    assert row["per_class"][0] / row["n"] == pytest.approx(spread[0] / spread.sum(), abs=0.01)
+
+
+def test_the_curve_falls_and_more_precision_costs_more(rng):
+    case, _ = CASES["K2 counts"]
+    rows = {}
+    for width in (2000, 1000):
+        found = tu.plan(
+            **case, half_width=width, allocations=["equal"], cost=3, draws=300, replications=30,
+            seed=int(rng.integers(2**32)),
+        )  # fmt: skip
+        rows[width] = found.best
+        grid = [point["half_width"] for point in found.curve if point["grid"]]
+        assert grid == sorted(grid, reverse=True)
+        assert found.best["cost"] == 3 * found.best["n"]
+    assert 3 < rows[1000]["n"] / rows[2000]["n"] < 5  # a quarter of the variance: four times n
+
+
+def test_what_cannot_be_reached_is_said(rng):
+    found = tu.plan(
+        P=P2, base_rates=[0.2, 0.8], N=5000, design="shifted", half_width=1, draws=200,
+        replications=10, seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    assert found.best is None
+    assert found.rows()[0]["half_width"] > 1
+    assert "not enough" in str(found)
+
+
+@pytest.mark.parametrize("design", ["random", "by_class", "shifted"])
+def test_designs_without_an_allocation_give_one_number(design, rng):
+    found = tu.plan(
+        P=P2, base_rates=[0.2, 0.8], N=5000, design=design, half_width=300, draws=200,
+        replications=20, seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    (row,) = found.rows()
+    assert row["allocation"] == design
+    assert row["n"] > 20
+    assert row["per_class"] is None
+
+
+def test_the_largest_for_certain_save_labels_where_tails_are_heavy(rng):
+    case = {"P": P2, "base_rates": [0.2, 0.8], "N": 5000, "values": lognormal(2.2)}
+    options = {"cv": 0.12, "allocations": ["neyman"], "draws": 300, "replications": 20}
+    needed = {}
+    for certainty in (0, 100):
+        found = tu.plan(
+            **case, **options, certainty=certainty, seed=int(rng.integers(2**32)), interest=0
+        )
+        row = found.best
+        needed[certainty] = row["n"]
+        assert row["more"] == row["n"]
+        assert sum(row["per_class"]) == row["n"] - certainty
+    assert needed[100] < 0.7 * needed[0]
+    assert "of the largest units for certain" in str(found)
+    with pytest.raises(tu.TrueupError, match="needs values"):
+        tu.plan(P=P2, base_rates=[0.2, 0.8], N=1000, half_width=10, certainty=5)
+
+
+def test_a_pilot_is_what_the_plan_starts_from(rng):
+    n = np.array([[40, 10], [5, 145]])
+    case = pilot(make_counts(n, [500, 1500]), "random", "perks", int(rng.integers(2**32)))
+    c = (n + 0.5) / (n + 0.5).sum(axis=0)
+    assert case.c == pytest.approx(c, abs=0.02)
+    truth = case.possible(rng)
+    assert truth.P.shape == (2, 2)
+    assert truth.draws is None
+    assert case.audited == 200
+
+
+def test_assumed_rates_may_be_worth_so_many_test_units(rng):
+    case = doubted(assume(P2, [0.2, 0.8], 5000), 100, int(rng.integers(2**32)))
+    rows, beta = case.draws
+    for x, mean, a in ((rows[:, 0, 1], 0.1, 20), (rows[:, 1, 0], 0.1, 80), (beta[:, 0], 0.2, 100)):
+        sd = np.sqrt(mean * (1 - mean) / (a + 1))
+        assert abs(x.mean() - mean) < 5 * sd / np.sqrt(len(x))
+        assert x.std() == pytest.approx(sd, rel=0.15)
+    found = tu.plan(
+        P=P2, base_rates=[0.2, 0.8], N=5000, worth=100, half_width=200, allocations=["equal"],
+        draws=200, replications=20, seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    assert found.best["n"] > 20
+
+
+def tables(rng):
+    N = 1500
+    s = rng.random(N) < 0.3
+    s_hat = np.where(rng.random(N) < 0.1, ~s, s)
+    names = np.array(["other", "shop"])
+    y = rng.lognormal(0, 1, N)
+    y[:3] = 500.0, 400.0, 300.0
+    population = pd.DataFrame(
+        {
+            "id": [f"u{i}" for i in range(N)],
+            "predicted": names[s_hat.astype(int)],
+            "y": y,
+            "region": np.where(np.arange(N) % 3 == 0, "north", "south"),
+        }
+    )
+    audited = rng.choice(np.arange(3, N), 60, replace=False)
+    return population, population.iloc[audited].assign(true=names[s[audited].astype(int)])
+
+
+def test_next_names_units_that_were_not_audited_and_the_largest_first(rng):
+    population, test_set = tables(rng)
+    found = tu.plan(
+        population, test_set, next=40, value="y", id="id", by="region", interest="shop",
+        seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    ids = [i for row in found.next for i in row["ids"]]
+    assert len(ids) == len(set(ids)) == 40
+    assert not set(ids) & set(test_set["id"])
+    assert {"u0", "u1", "u2"} <= set(ids)
+    by_id = population.set_index("id")
+    for row in found.next:
+        assert (by_id.loc[row["ids"], "predicted"] == row["predicted"]).all()
+        assert (by_id.loc[row["ids"], "region"] == row["group"]).all()
+        if "largest" in row["chosen"]:
+            assert by_id.loc[row["ids"], "y"].min() == row["at_least"]
+    assert "certainty" in str(found)
+
+
+@pytest.mark.slow
+def test_auditing_next_what_the_plan_says_narrows_the_interval_and_it_still_covers(rng):
+    """A certainty stratum by predicted class, not over all units, covered 72% here."""
+    N, names, count = 6000, np.array(["other", "shop"]), 60
+    covered, ratio = 0, []
+    for _ in range(count):
+        s = (rng.random(N) < 0.2).astype(int)
+        y = rng.lognormal(0, 2, N)
+        s_hat = np.where(rng.random(N) < 0.1, 1 - s, s)
+        population = pd.DataFrame({"id": np.arange(N), "predicted": names[s_hat], "y": y})
+        audited = rng.choice(N, 100, replace=False)
+
+        def correct(certain, drawn, s=s, population=population):
+            rest = population.drop(index=certain)
+            test_set = population.loc[drawn].assign(true=names[s[drawn]])
+            est = tu.correct(
+                rest, test_set, value="y", id="id", design="by_prediction", draws=1000, seed=1
+            )
+            return next(row for row in est.rows() if row["class"] == "shop")
+
+        pilot_set = population.loc[audited].assign(true=names[s[audited]])
+        found = tu.plan(
+            population, pilot_set, next=60, value="y", id="id", interest="shop",
+            seed=int(rng.integers(2**32)),
+        )  # fmt: skip
+        certain = [i for row in found.next if "largest" in row["chosen"] for i in row["ids"]]
+        drawn = [i for row in found.next if "random" in row["chosen"] for i in row["ids"]]
+        wise = correct(certain, [*audited, *drawn])
+        others = rng.choice(np.setdiff1d(np.arange(N), audited), 60, replace=False)
+        plain = correct([], [*audited, *others])
+        ratio.append((wise["upper"] - wise["lower"]) / (plain["upper"] - plain["lower"]))
+        known = sum(y[i] for i in certain if s[i] == 1)
+        covered += wise["lower"] + known <= y[s == 1].sum() <= wise["upper"] + known
+    assert covered >= 47  # of 60: Pr(fewer | 95%) is 1e-6
+    assert np.mean(ratio) < 0.8
+
+
+def test_assumptions_that_contradict_the_predictions_are_said(rng):
+    population, _ = tables(rng)
+    for shares, doubt in (([0.7, 0.3], False), ([0.1, 0.9], True)):
+        found = tu.plan(population, P=P2, base_rates=shares, next=10, seed=1)
+        assert any("are they right" in note for note in found.info["notes"]) == doubt
+
+
+def test_next_without_ids_counts_classes(rng):
+    population, test_set = tables(rng)
+    found = tu.plan(population, test_set, next=50, interest="shop", seed=1)
+    assert sum(row["units"] for row in found.next) == 50
+    assert all(row["ids"] is None for row in found.next)
+
+
+def test_labels_go_where_the_variance_falls_most():
+    """By hand: like classes share; one known for certain gets none; a giant comes first."""
+    c, A = np.array([0.3, 0.3, 0.0]), np.array([10.0, 10.0, 10.0])
+    units = np.array([1000, 1000, 1000])
+    choice = choose(10, c, A, units, units.astype(float), units.astype(float))
+    assert choice.random.tolist() == [5, 5, 0]
+    exact = 0.21 * (1000**2 / 11 + 1000) * 2
+    assert choice.before == pytest.approx(exact)
+    assert choice.after == pytest.approx(0.21 * (995**2 / 16 + 995) * 2)
+    U, W = units + np.array([9999.0, 0, 0]), units + np.array([1e8 - 1, 0, 0])
+    choice = choose(1, c, A, units, U, W, (np.array([0, 1]), np.array([1e4, 1.0])))
+    assert choice.largest.tolist() == [1, 0, 0]
+    assert choice.after == pytest.approx(0.21 * ((999**2 + 1000**2) / 11 + 1999))
+    giant_known_for_certain = (np.array([2, 0]), np.array([1e4, 1.0]))
+    assert not choose(5, c, A, units, U[::-1], W[::-1], giant_known_for_certain).largest.any()
+
+
+def test_allocations_keep_to_what_exists(rng):
+    for _ in range(200):
+        K = int(rng.integers(2, 7))
+        capacity = rng.integers(0, 50, K)
+        n = int(rng.integers(0, capacity.sum() + 10))
+        given = allocate_units(n, rng.exponential(1, K), capacity)
+        assert given.sum() == min(n, capacity.sum())
+        assert (given >= 0).all()
+        assert (given <= capacity).all()
+    assert allocate_units(100, [0, 1], [500, 500]).tolist() == [2, 98]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "needs what to reach"),
+        ({"half_width": 1, "cv": 0.1}, "not both"),
+        ({"half_width": -1}, "half_width"),
+        ({"half_width": 10, "cost": 0}, "cost"),
+        ({"half_width": 10, "allocations": ["best"]}, "allocations"),
+        ({"next": 0}, "next"),
+        ({"next": 5, "worth": -1}, "worth"),
+        ({"half_width": 10, "interest": "x"}, "class of interest"),
+    ],
+)
+def test_mistakes_are_named(change, words):
+    with pytest.raises(tu.TrueupError, match=words):
+        tu.plan(P=P2, base_rates=[0.2, 0.8], N=1000, **change)
