@@ -7,9 +7,8 @@ from scipy import integrate, stats
 from trueup.numerics.simplex_normal import (
     draw_simplex_normal,
     draw_truncated_normal,
-    effective_size,
-    resample,
 )
+from trueup.numerics.weights import effective_size, resample
 
 
 def on_plane(K, rng, scale=1.0):
