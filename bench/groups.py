@@ -15,13 +15,14 @@ import numpy as np
 import trueup as tu
 from trueup.aggregate.groups.base_rates import base_rates
 from trueup.aggregate.groups.concentration import fit_groups
-from trueup.aggregate.groups.draw import GroupData, correct_groups, mean_values
+from trueup.aggregate.groups.draw import correct_groups, mean_values
+from trueup.count.counts import Counts, make_counts
 
 P = np.array([[0.95, 0.05], [0.15, 0.85]])
 SIZES = (5, 20, 100, 500, 2000)
 
 
-def population(B: int, rng: np.random.Generator) -> tuple[GroupData, np.ndarray]:
+def population(B: int, rng: np.random.Generator) -> tuple[Counts, np.ndarray]:
     """B groups of the sizes of the study, lognormal values, and a test set of 500."""
     size = rng.choice(SIZES, B)
     v = rng.binomial(size, rng.beta(1.5, 15, B))
@@ -30,7 +31,7 @@ def population(B: int, rng: np.random.Generator) -> tuple[GroupData, np.ndarray]
     v_hat = M.sum(axis=1)
     y = v_hat * np.array([7.4, 9.0])
     n = rng.multinomial(500, (M.sum(axis=0) / M.sum()).ravel()).reshape(2, 2)
-    return GroupData(v_hat, y, 3.0 * y**2 / np.maximum(v_hat, 1)), n
+    return make_counts(None, v_hat, y, 3.0 * y**2 / np.maximum(v_hat, 1)), n
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def main() -> None:
         fit_groups(est.P, beta, data.v_hat, np.zeros(data.v_hat.shape), rng)
         fixed = time.process_time() - start
         print(f"{B:8,} {'learn κ, μ':<10} {fixed:6.1f}   (part of both below, the same for any B)")
-        for what, some in (("counts", GroupData(data.v_hat)), ("totals", data)):
+        for what, some in (("counts", make_counts(None, data.v_hat)), ("totals", data)):
             start, clock = time.process_time(), time.perf_counter()
             correct_groups(est.P, beta, some, rng, means=means)
             took = seconds[what, B] = time.process_time() - start
@@ -74,7 +75,7 @@ def main() -> None:
     print(f"peak memory {peak:.2f} GB")
 
 
-def numpys_own(P: np.ndarray, beta: np.ndarray, data: GroupData, rng: np.random.Generator) -> float:
+def numpys_own(P: np.ndarray, beta: np.ndarray, data: Counts, rng: np.random.Generator) -> float:
     """Seconds for groups × draws × classes binomials, three times: data augmentation's least."""
     c = beta[:, 1, None] * P[:, 1]
     c /= c + beta[:, 0, None] * P[:, 0]

@@ -17,7 +17,8 @@ import numpy as np
 import trueup as tu
 from trueup.aggregate.allocation import allocate
 from trueup.aggregate.groups.base_rates import base_rates
-from trueup.aggregate.groups.draw import GroupData, correct_groups, mean_values
+from trueup.aggregate.groups.draw import correct_groups, mean_values
+from trueup.count.counts import make_counts
 from trueup.draws.contingency import plug_in
 from trueup.draws.pooling import POOLINGS, draw_rows, pool_strata
 from trueup.errors import EstimateError, TrueupWarning
@@ -60,7 +61,7 @@ def make(K: int, rng: np.random.Generator, n: int = 500, tied: bool = False):
         flat = np.bincount(group * K + column, weight, minlength=len(size) * K)
         return flat.reshape(len(size), K)
 
-    data = GroupData(table(predicted), table(predicted, y), table(predicted, y**2))
+    data = make_counts(None, table(predicted), table(predicted, y), table(predicted, y**2))
     return data, cells, {"counts": table(true), "totals": table(true, y)}
 
 
@@ -76,7 +77,7 @@ def replicate(K: int, rng: np.random.Generator, tied: bool) -> dict[str, dict[st
     P_hat, c_hat = plug_in(cells), cells / np.maximum(cells.sum(axis=0), 1)
     out = {}
     for what, est in whole.items():
-        some = GroupData(data.v_hat) if what == "counts" else data
+        some = make_counts(None, data.v_hat) if what == "counts" else data
         beta = base_rates(est.P, v_hat)
         means = (
             mean_values(est.draws, beta, int(v_hat.sum()), w_hat.sum())

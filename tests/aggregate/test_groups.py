@@ -10,8 +10,9 @@ from scipy.stats import beta as beta_distribution
 from trueup.aggregate.groups.allocate import allocate_groups
 from trueup.aggregate.groups.base_rates import base_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
-from trueup.aggregate.groups.draw import GroupData, correct_groups, draw_groups, mean_values
+from trueup.aggregate.groups.draw import correct_groups, draw_groups, mean_values
 from trueup.aggregate.groups.quantiles import mid_quantiles
+from trueup.count.counts import make_counts
 from trueup.errors import DataError
 
 P2 = np.array([[0.9, 0.1], [0.3, 0.7]])
@@ -220,8 +221,8 @@ def make(rng, K=2, B=12, totals=True, signed=False):
     P = rng.dirichlet(np.ones(K) + 5, (200, K)) * 0.5 + 0.5 * np.eye(K)
     v_hat = M.sum(axis=1)
     if not totals:
-        return P, GroupData(v_hat, n=n)
-    return P, GroupData(v_hat, sums.sum(axis=1), squares.sum(axis=1), n, t, t2, signed)
+        return P, make_counts(n, v_hat)
+    return P, make_counts(n, v_hat, sums.sum(axis=1), squares.sum(axis=1), t, t2, signed=signed)
 
 
 @pytest.mark.parametrize("K", [2, 4])
@@ -254,22 +255,22 @@ def test_signed_values_add_up_without_bounds(rng):
 
 def test_a_group_audited_in_full_is_exact(rng):
     n = np.array([[[5, 2], [1, 4]]])
-    data = GroupData(n.sum(axis=1), n=n)
+    data = make_counts(n, n.sum(axis=1))
     prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
     (chunk,) = draw_groups(repeat(P2, 300), prior, data, rng)
     assert (chunk.draws == np.array([7, 5])).all()
 
 
 def test_more_audited_units_than_units_are_refused(rng):
-    data = GroupData(np.array([[9, 9], [3, 1]]), n=np.array([[[1, 0], [0, 1]], [[1, 2], [0, 0]]]))
+    data = make_counts([[[1, 0], [0, 1]], [[1, 2], [0, 0]]], [[9, 9], [3, 1]])
     prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
-    with pytest.raises(DataError, match="Group number 1 has 2 audited units"):
+    with pytest.raises(DataError, match="2 units predicted 1 in part 1, but the population only 1"):
         next(draw_groups(repeat(P2, 300), prior, data, rng))
 
 
 def test_audited_units_inform_unless_they_were_chosen_by_class(rng):
     n = np.array([[[0, 0], [0, 30]]])
-    data = GroupData(np.array([[30, 60]]), n=n)
+    data = make_counts(n, [[30, 60]])
     prior = GroupPrior(np.full(R, 5.0), repeat([0.8, 0.2]))
     draws = [
         next(draw_groups(repeat(P2), prior, data, rng, audited_inform=inform)).draws[:, 0, 1]

@@ -56,11 +56,11 @@ def check(found, where, bins):
     for j in range(bins):
         for h, label in enumerate(("a", "b")):
             mine = (where == j) & (label == PREDICTED)
-            assert strata.v_hat_b[j, h] == mine.sum()
-            assert strata.u_hat_b[j, h] == pytest.approx(X[mine].sum())
+            assert strata.counts.v_hat[j, h] == mine.sum()
+            assert strata.counts.u_hat[j, h] == pytest.approx(X[mine].sum())
             for g, true in enumerate(("a", "b")):
                 cell = (where[AUDITED] == j) & (np.array(TEST_SET["true"]) == true)
-                assert strata.n_b[j, g, h] == (cell & (PREDICTED[AUDITED] == label)).sum()
+                assert strata.counts.n[j, g, h] == (cell & (PREDICTED[AUDITED] == label)).sum()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -48,14 +48,14 @@ def test_groups_add_up_to_the_whole():
     assert found.group.tolist() == [0, 1, 0, 1, 2]
     assert found.stratum.tolist() == [0, 0, 1, 1, 1]
     for parts in (found.groups, found.strata, found.cells):
-        assert (parts.v_hat_b.sum(axis=0) == found.whole.v_hat).all()
-        assert (parts.n_b.sum(axis=0) == found.whole.n).all()
+        assert (parts.counts.v_hat.sum(axis=0) == found.whole.v_hat).all()
+        assert (parts.counts.n.sum(axis=0) == found.whole.n).all()
         for name in ("u_hat", "w_hat", "t", "t2"):
             total = getattr(parts, f"{name}_b").sum(axis=0)
             np.testing.assert_allclose(total, getattr(found.whole, name))
-    assert found.groups.v_hat_b.tolist() == [[2, 2], [2, 1], [0, 1]]
-    assert found.groups.n_b[0].tolist() == [[0, 0], [1, 1]]  # rows true, columns predicted
-    assert found.strata.u_hat_b.tolist() == [[3.0, 6.0], [12.0, 15.0]]
+    assert found.groups.counts.v_hat.tolist() == [[2, 2], [2, 1], [0, 1]]
+    assert found.groups.counts.n[0].tolist() == [[0, 0], [1, 1]]  # rows true, columns predicted
+    assert found.strata.counts.u_hat.tolist() == [[3.0, 6.0], [12.0, 15.0]]
     assert found.warnings == [
         "Rows of predictions without a label in one of ['region']: 1. They are a group of their "
         "own, labelled None; the rows of the whole, labelled None too, come last."
@@ -65,15 +65,20 @@ def test_groups_add_up_to_the_whole():
 def test_without_groups_there_is_one_part():
     found = counted()
     assert found.groups.labels == found.strata.labels == found.cells.labels == [()]
-    assert (found.groups.n_b[0] == found.whole.n).all()
-    assert found.whole.n.dtype == found.groups.n_b.dtype == found.groups.v_hat_b.dtype == np.int64
-    assert counted(value=None).groups.u_hat_b is None
+    assert (found.groups.counts.n[0] == found.whole.n).all()
+    assert (
+        found.whole.n.dtype
+        == found.groups.counts.n.dtype
+        == found.groups.counts.v_hat.dtype
+        == np.int64
+    )
+    assert counted(value=None).groups.counts.u_hat is None
 
 
 def test_a_test_set_without_the_group_informs_them_all():
     found = counted(test_set=without("region"), by=["region"], strata=["size"])
-    assert found.groups.n_b is None
-    assert (found.strata.n_b.sum(axis=0) == found.whole.n).all()
+    assert not found.groups.placed
+    assert (found.strata.counts.n.sum(axis=0) == found.whole.n).all()
     assert any("has no column ['region']" in text for text in found.warnings)
 
 
@@ -81,8 +86,8 @@ def test_an_id_places_the_audited_units():
     only = {"unit": TEST_SET["unit"], "true": TEST_SET["true"]}
     found = counted(test_set=only, by=["region"], strata=["size"], id="unit")
     given = counted(by=["region"], strata=["size"])
-    assert (found.cells.n_b == given.cells.n_b).all()
-    np.testing.assert_allclose(found.cells.t_b, given.cells.t_b)
+    assert (found.cells.counts.n == given.cells.counts.n).all()
+    np.testing.assert_allclose(found.cells.counts.t, given.cells.counts.t)
 
 
 def test_strata_must_be_in_the_test_set():
@@ -96,7 +101,7 @@ def test_a_group_that_the_population_lacks():
         counted(test_set=elsewhere, by=["region"])
     found = counted(test_set=elsewhere, by=["region"], overlap=False)
     assert found.unplaced == {("w",): 1}
-    assert found.groups.n_b.sum() == 2
+    assert found.groups.counts.n.sum() == 2
     assert found.whole.n.sum() == 3
 
 

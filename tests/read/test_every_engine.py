@@ -60,7 +60,7 @@ def test_what_is_expected_is_what_python_counts():
         np.testing.assert_allclose(EXACT.whole.u_hat[h], sum(mine), rtol=1e-12)
     for b, (region, year) in enumerate(EXACT.groups.labels):
         mine = [row for row in rows if (row["region"], row["year"]) == (region, year)]
-        assert EXACT.groups.v_hat_b[b].sum() == len(mine)
+        assert EXACT.groups.counts.v_hat[b].sum() == len(mine)
     for (g, h), n in np.ndenumerate(EXACT.whole.n):
         pair = EXACT.whole.classes[g], EXACT.whole.classes[h]
         assert n == sum((pair[0] == TRUE) & (np.array(AUDITED["predicted"]) == pair[1]))
@@ -73,9 +73,9 @@ def test_counts_and_totals_are_those_of_every_engine(engine, folder, servers):
     found = counted(population, test_set)
     same(found.whole, EXACT.whole)
     assert found.groups.labels == EXACT.groups.labels
-    assert (found.groups.v_hat_b == EXACT.groups.v_hat_b).all()
-    assert (found.groups.n_b == EXACT.groups.n_b).all()
-    np.testing.assert_allclose(found.groups.u_hat_b, EXACT.groups.u_hat_b, rtol=1e-12)
+    assert (found.groups.counts.v_hat == EXACT.groups.counts.v_hat).all()
+    assert (found.groups.counts.n == EXACT.groups.counts.n).all()
+    np.testing.assert_allclose(found.groups.counts.u_hat, EXACT.groups.counts.u_hat, rtol=1e-12)
     same(counted(population, test_set, id="unit").whole, EXACT.whole)
     assert (
         open_table(population, "p").largest("y", 3) == sorted(POPULATION["y"].to_pylist())[:-4:-1]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from trueup.aggregate.groups.base_rates import base_rates
-from trueup.aggregate.groups.draw import GroupData, correct_groups
+from trueup.aggregate.groups.draw import correct_groups
+from trueup.count.counts import make_counts
 
 P = np.array([[0.95, 0.05], [0.15, 0.85]])
 
@@ -18,7 +19,9 @@ def test_coverage_and_error_of_counts_when_P_is_known(rng, size):
     v = np.stack([size - v, v], axis=1)
     v_hat = rng.multinomial(v, P).sum(axis=1)
     draws = np.repeat(P[None], 400, axis=0)
-    answer = correct_groups(draws, base_rates(draws, v_hat.sum(axis=0)), GroupData(v_hat), rng)
+    answer = correct_groups(
+        draws, base_rates(draws, v_hat.sum(axis=0)), make_counts(None, v_hat), rng
+    )
     inside = (answer.lower <= v) & (v <= answer.upper)
     cover = inside[:, 1].mean()
     # 400 draws leave an error of about 0.005 in the level of a quantile; counts are discrete
@@ -48,7 +51,9 @@ def test_the_whole_agrees_with_inversion_when_P_is_known(rng):
     v = np.stack([size - v, v], axis=1)
     v_hat = rng.multinomial(v, P).sum(axis=1)
     draws = np.repeat(P[None], 400, axis=0)
-    answer = correct_groups(draws, base_rates(draws, v_hat.sum(axis=0)), GroupData(v_hat), rng)
+    answer = correct_groups(
+        draws, base_rates(draws, v_hat.sum(axis=0)), make_counts(None, v_hat), rng
+    )
     inverse = np.linalg.solve(P.T, v_hat.sum(axis=0))
     sd = answer.whole.std(axis=0)
     assert np.all(np.abs(answer.whole.mean(axis=0) - inverse) < 3 * sd)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import ClassError, DataError
 
-__all__ = ["Counts", "check_classes", "make_counts", "rest_of"]
+__all__ = ["Counts", "check_classes", "make_counts", "split"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,19 +29,21 @@ MOST_VALUE = 1e100
 class Counts:
     """Both tables in numbers. Rows are true classes, columns predicted ones.
 
+    Parts of a population (groups, strata) stand on axes of their own before these.
+
     Attributes
     ----------
     classes : tuple
         The K class labels, H in the paper.
-    n : (K, K) int
+    n : (…, K, K) int
         Test units with true class g and predicted class h.
-    v_hat : (K,) int
+    v_hat : (…, K) int
         Population units per predicted class.
-    u_hat : (K,) float or None
+    u_hat : (…, K) float or None
         Σy per predicted class; None when units are counted.
-    w_hat : (K,) float or None
+    w_hat : (…, K) float or None
         Σy² per predicted class, for the classification noise.
-    t, t2 : (K, K) float or None
+    t, t2 : (…, K, K) float or None
         Σy and Σy² of the test units per cell, for audited units and classical variances.
     signed : bool
         Whether some y is negative: then totals have no bound at 0.
@@ -76,39 +78,57 @@ class Counts:
         """û, or v̂ when units are counted: the figures before any correction."""
         return self.v_hat.astype(float) if self.u_hat is None else self.u_hat
 
+    def part(self, which: Any) -> Counts:
+        """Return one part, or some of them."""
+        arrays = (self.n, self.v_hat, self.u_hat, self.w_hat, self.t, self.t2)
+        found: list[Any] = [None if x is None else x[which] for x in arrays]
+        n, v_hat, u_hat, w_hat, t, t2 = found
+        return Counts(self.classes, n, v_hat, u_hat, w_hat, t, t2, self.signed)
 
-def rest_of(counts: Counts) -> Counts:
-    """The population without the audited units, whose true class is known.
 
-    Totals need the audited units' values (`t`, and `t2` for the noise); without them the values
-    cannot be taken out and the caller must not ask.
+def split(
+    counts: Counts, overlap: bool, labels: Sequence[Hashable] | None = None
+) -> tuple[Counts, Floats]:
+    """Return the units to correct, and the known counts or totals (…, K) of the audited ones.
+
+    Audited units that are in the population (`overlap`) are known exactly. Totals also need their
+    values, `t`; without those nothing is taken out. `labels` name the parts in messages.
     """
-    audited = counts.n.sum(axis=0)
+    if not overlap or (counts.totals and counts.t is None):
+        return counts, np.zeros((*counts.v_hat.shape[:-1], counts.K))
+    known = counts.n if counts.t is None else counts.t
+    return _rest(counts, labels), known.sum(axis=-1).astype(float)
+
+
+def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
+    """The population without the audited units."""
+    audited = counts.n.sum(axis=-2)
     outside = audited > counts.v_hat
     if outside.any():
-        h = int(outside.argmax())
+        at = tuple(np.argwhere(outside)[0])
         raise DataError(
-            f"The test set has {audited[h]:,} units predicted {counts.classes[h]!r}, but the "
-            f"population only {counts.v_hat[h]:,}: the audited units cannot all be in it.",
+            f"The test set has {audited[at]:,} units predicted {counts.classes[at[-1]]!r}"
+            f"{_part_name(at, labels)}, but the population only {counts.v_hat[at]:,}: the audited "
+            "units cannot all be in it.",
             hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
         )
     v_hat = counts.v_hat - audited
     if counts.u_hat is None or counts.t is None:
         return replace(counts, v_hat=v_hat)
-    u_hat = counts.u_hat - counts.t.sum(axis=0)
+    u_hat = counts.u_hat - counts.t.sum(axis=-2)
     w_hat = None
     if counts.w_hat is not None:
         if counts.t2 is None:  # the audited units' share of the squares, as of the units
             w_hat = counts.w_hat * v_hat / np.maximum(counts.v_hat, 1)
         else:
-            w_hat = counts.w_hat - counts.t2.sum(axis=0)
+            w_hat = counts.w_hat - counts.t2.sum(axis=-2)
         w_hat = np.maximum(w_hat, u_hat**2 / np.maximum(v_hat, 1))  # no less than equal values
     scale = np.abs(counts.u_hat).max()
     if not counts.signed and (u_hat < -1e-9 * scale).any():
-        h = int(u_hat.argmin())
+        at = np.unravel_index(int(u_hat.argmin()), u_hat.shape)
         raise DataError(
-            f"The test units predicted {counts.classes[h]!r} total more than the population's: "
-            f"{counts.t.sum(axis=0)[h]:g} of {counts.u_hat[h]:g}.",
+            f"The test units predicted {counts.classes[at[-1]]!r}{_part_name(at, labels)} total "
+            f"more than the population's: {counts.t.sum(axis=-2)[at]:g} of {counts.u_hat[at]:g}.",
             hint="is the value the same in both tables? Otherwise overlap=False (--no-overlap).",
         )
     empty = v_hat == 0  # what is left there is rounding
@@ -117,8 +137,15 @@ def rest_of(counts: Counts) -> Counts:
     return replace(counts, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat)
 
 
+def _part_name(at: tuple[Any, ...], labels: Sequence[Hashable] | None) -> str:
+    """Name the part that a message is about; the whole needs no name."""
+    if len(at) == 1:
+        return ""
+    return f" in part {at[0]}" if labels is None else f" in {labels[at[0]]!r}"
+
+
 def make_counts(
-    n: ArrayLike,
+    n: ArrayLike | None,
     v_hat: ArrayLike,
     u_hat: ArrayLike | None = None,
     w_hat: ArrayLike | None = None,
@@ -128,18 +155,23 @@ def make_counts(
     classes: Sequence[Hashable] | None = None,
     signed: bool | None = None,
 ) -> Counts:
-    """Check the arrays and put them together; every message names the user's argument."""
+    """Check the arrays and put them together; every message names the user's argument.
+
+    Parts may stand on axes before those of `Counts`. None for `n` is no test set at all.
+    """
+    if n is None:
+        n = np.zeros((*np.shape(v_hat), np.shape(v_hat)[-1]))
     n = _whole("test", n)
-    if n.ndim != 2 or n.shape[0] != n.shape[1]:
+    if n.ndim < 2 or n.shape[-2] != n.shape[-1]:
         raise DataError(
             "`test` must be a square matrix, one row for each true class and one column for each "
             f"predicted class; shape {n.shape} came.",
             hint="add a row or a column of zeros for a class that was never seen there.",
         )
-    K = n.shape[0]
+    K, shape = n.shape[-1], n.shape[:-1]
     labels = tuple(range(K)) if classes is None else tuple(classes)
     check_classes(labels, K)
-    v_hat = _vector("predicted_counts", _whole("predicted_counts", v_hat), K)
+    v_hat = _shaped("predicted_counts", _whole("predicted_counts", v_hat), shape)
     if v_hat.sum() == 0:
         raise DataError("The population must have at least one unit; `predicted_counts` sums to 0.")
 
@@ -148,14 +180,9 @@ def make_counts(
             "`predicted_squares` and `test_sums` need `predicted_sums`, which is missing.",
             hint="give predicted_sums, the sum of the value per predicted class.",
         )
-    u_hat = None if u_hat is None else _vector("predicted_sums", _real("predicted_sums", u_hat), K)
-    w_hat = (
-        None
-        if w_hat is None
-        else _vector("predicted_squares", _real("predicted_squares", w_hat), K)
-    )
-    t = None if t is None else _matrix("test_sums", _real("test_sums", t), K)
-    t2 = None if t2 is None else _matrix("test_squares", _real("test_squares", t2), K)
+    u_hat = _values("predicted_sums", u_hat, shape)
+    w_hat = _values("predicted_squares", w_hat, shape)
+    t, t2 = _values("test_sums", t, n.shape), _values("test_squares", t2, n.shape)
     if signed is None:  # sums alone cannot show every negative value, but they show some
         signed = any(x is not None and bool((x < 0).any()) for x in (u_hat, t))
     _check_sums(n, v_hat, u_hat, w_hat, t, t2)
@@ -244,15 +271,14 @@ def _real(name: str, given: ArrayLike) -> Floats:
     return values
 
 
-def _vector(name: str, values: Array, K: int) -> Array:
-    if values.shape != (K,):
+def _values(name: str, given: ArrayLike | None, shape: tuple[int, ...]) -> Floats | None:
+    return None if given is None else _shaped(name, _real(name, given), shape)
+
+
+def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
+    if values.shape != shape:
         raise DataError(
-            f"`{name}` must have one number for each of the {K} classes; shape {values.shape} came."
+            f"`{name}` must have shape {shape}, to fit `test`; got {values.shape}.",
+            hint="give one number for each class, in the order of the rows of `test`.",
         )
-    return values
-
-
-def _matrix(name: str, values: Floats, K: int) -> Floats:
-    if values.shape != (K, K):
-        raise DataError(f"`{name}` must have shape {(K, K)}, as `test`; {values.shape} came.")
     return values

@@ -124,7 +124,7 @@ def _figures(tally: Tally, classes: Sequence[Hashable], *, axes: int) -> Figures
 
 
 def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, overlap: bool) -> None:
-    without = int(found.groups.v_hat_b[[None in label for label in found.groups.labels]].sum())
+    without = int(found.groups.counts.v_hat[[None in label for label in found.groups.labels]].sum())
     if without:
         found.warnings.append(
             f"Rows of {population.name} without a label in one of {list(found.groups.columns)}: "

@@ -32,7 +32,7 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Counts of B parts of the population: as `Counts`, with the parts first.
+    """Counts of B parts of the population.
 
     Attributes
     ----------
@@ -40,24 +40,16 @@ class Parts:
         The columns whose labels tell the parts apart.
     labels : list of tuple
         A label of each column per part; None is a label of its own, that of rows without one.
-    v_hat_b : (B, K) int
-        Population units per part and predicted class.
-    u_hat_b, w_hat_b : (B, K) float or None
-        Σy and Σy² of those; None when units are counted.
-    n_b : (B, K, K) int or None
-        Test units per part, true and predicted class; None when they cannot be placed in parts.
-    t_b, t2_b : (B, K, K) float or None
-        Σy and Σy² of the test units.
+    counts : Counts
+        The parts stand on the first axis.
+    placed : bool
+        Whether the test units are known to be in these parts; if not, `counts` has none.
     """
 
     columns: tuple[str, ...]
     labels: list[Label]
-    v_hat_b: Integers
-    u_hat_b: Floats | None
-    w_hat_b: Floats | None
-    n_b: Integers | None
-    t_b: Floats | None
-    t2_b: Floats | None
+    counts: Counts
+    placed: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +112,19 @@ def assemble(
         labels = _sorted({label[take] for label in cells})
         index = {label: b for b, label in enumerate(labels)}
         b = np.array([index[label[take]] for label in population.parts])
-        v_hat_b, *sums = _add(population, b, (len(labels), K))
-        n_b: Integers | None = None
-        test_sums: list[Floats] = []
+        v_hat, *sums = _add(population, b, (len(labels), K))
+        n = np.zeros((len(labels), K, K), dtype=np.int64)
+        test_sums: list[Floats | None] = [None, None]
         lost: dict[Label, int] = {}
         if test:
             b = np.array([index.get(label[take], -1) for label in audited.parts], dtype=np.int64)
             for row in np.flatnonzero(b < 0):
                 label = audited.parts[row]
                 lost[label] = lost.get(label, 0) + int(audited.units[row])
-            n_b, *test_sums = _add(audited, b, (len(labels), K, K))
-        u_hat_b, w_hat_b = sums if totals else (None, None)
-        t_b, t2_b = test_sums if totals and test_sums else (None, None)
-        return Parts(columns, labels, v_hat_b, u_hat_b, w_hat_b, n_b, t_b, t2_b), lost
+            n, *test_sums = _add(audited, b, n.shape)
+        u_hat, w_hat, t, t2 = [*sums, *test_sums] if totals else [None] * 4
+        counts = Counts(tuple(classes), n, v_hat, u_hat, w_hat, t, t2, signed)
+        return Parts(columns, labels, counts, test), lost
 
     by_stratum, lost = parts(strata, slice(0, S), True)
     by_group, _ = parts(by, slice(S, None), placed)

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.count.counts import Counts, make_counts
-from trueup.count.parts import Parts
-
-__all__ = ["Stratum", "counts_of"]
+__all__ = ["Stratum"]
 
 Floats = NDArray[np.float64]
 
@@ -24,22 +21,3 @@ class Stratum:
     P: Floats
     beta: Floats
     info: dict[str, Any]
-
-
-def counts_of(parts: Parts, j: int, counts: Counts) -> Counts:
-    """One part as a bag of counts of its own."""
-    assert parts.n_b is not None
-
-    def take(x: Any) -> Any:
-        return None if x is None else x[j]
-
-    return make_counts(
-        parts.n_b[j],
-        parts.v_hat_b[j],
-        take(parts.u_hat_b),
-        take(parts.w_hat_b),
-        take(parts.t_b),
-        take(parts.t2_b),
-        classes=counts.classes,
-        signed=counts.signed,
-    )

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.allocation import rest_aggregates
-from trueup.aggregate.groups import GroupData, base_rates, correct_groups, mean_values
+from trueup.aggregate.groups import base_rates, correct_groups, mean_values
 from trueup.aggregate.groups.quantiles import figures as summary
-from trueup.count.counts import Counts
+from trueup.count.counts import Counts, split
 from trueup.count.parts import GroupCounts, Parts
 from trueup.draws.base_rates import columns
 from trueup.draws.pooling import draw_rows, pool_strata
 from trueup.draws.settings import Settings
-from trueup.draws.stratum import Stratum, counts_of
+from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
-from trueup.estimate.methods import METHODS, finish, split
+from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.regressed import draw_regressed
 from trueup.estimate.result import Answer, Estimate, GroupFigures
 from trueup.numerics.weights import effective_size, resample
@@ -87,8 +87,7 @@ def _strata(
     parts: Parts, counts: Counts, settings: Settings, pooling: str
 ) -> tuple[list[Stratum], dict[str, Any]]:
     """Draw each stratum with its own P, pooled with the others or alone."""
-    assert parts.n_b is not None
-    every = [counts_of(parts, j, counts) for j in range(len(parts.labels))]
+    every = [parts.counts.part(j) for j in range(len(parts.labels))]
     without = [_name(parts.labels[j]) for j, c in enumerate(every) if c.n.sum() == 0]
     warnings: list[str] = []
     info: dict[str, Any]
@@ -108,7 +107,7 @@ def _strata(
                 hint='leave method="auto", or say pooling="none".',
             )
         from_population = settings.design in ("random", "by_prediction")
-        prior = pool_strata(parts.n_b, settings.prior, settings.rng, pooling=pooling)
+        prior = pool_strata(parts.counts.n, settings.prior, settings.rng, pooling=pooling)
         strata = [
             _pooled(c, prior.alpha[:, j] + c.n, prior.gamma, from_population, settings)
             for j, c in enumerate(every)
@@ -136,7 +135,7 @@ def _alone(counts: Counts, settings: Settings) -> Stratum:
     assert answer.P is not None
     beta = answer.beta
     if beta is None:  # the paper's steps have P alone; where there are no units, any rates will do
-        rest, _ = split(counts, settings)
+        rest, _ = split(counts, settings.overlap)
         beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
     return Stratum(answer.draws, answer.P, beta, answer.info)
 
@@ -145,7 +144,7 @@ def _pooled(
     counts: Counts, a: Floats, gamma: Floats, from_population: bool, settings: Settings
 ) -> Stratum:
     """Draw one stratum given pooled rows; draw r keeps to level r mod L of what was pooled."""
-    rest, known = split(counts, settings)
+    rest, known = split(counts, settings.overlap)
     base = gamma + counts.n.sum(axis=1) if from_population else gamma
     rows = draw_rows(a, base, rest.v_hat, settings.draws, settings.rng)
     u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings.noise, settings.rng)
@@ -184,7 +183,7 @@ def _groups(
     if not stratified:
         (one,) = strata
         means = _means(one, counts, settings)
-        data = _data(groups, slice(None), counts.signed, settings.overlap)
+        data = _data(groups, slice(None), settings.overlap)
         answer = correct_groups(
             one.P,
             one.beta,
@@ -219,8 +218,8 @@ def _groups(
     draws = np.zeros((settings.draws, B, K))
     for j, stratum in enumerate(strata):
         cells = np.flatnonzero(found.stratum == j)
-        data = _data(found.cells, cells, counts.signed, settings.overlap)
-        mine = counts_of(found.strata, j, counts)
+        data = _data(found.cells, cells, settings.overlap)
+        mine = found.strata.counts.part(j)
         answer = correct_groups(
             stratum.P,
             stratum.beta,
@@ -234,10 +233,9 @@ def _groups(
         np.add.at(draws.transpose(1, 0, 2), found.group[cells], answer.draws.transpose(1, 0, 2))
         if settings.progress is not None:
             settings.progress((j + 1) / len(strata))
-    naive = groups.v_hat_b.astype(float) if groups.u_hat_b is None else groups.u_hat_b
-    summed = summary(draws, settings.interval, discrete=groups.u_hat_b is None)
+    summed = summary(draws, settings.interval, discrete=not counts.totals)
     names = ("estimate", "mean", "sd", "lower", "upper")
-    figures = {"naive": naive} | dict(zip(names, summed, strict=True))
+    figures = {"naive": groups.counts.naive} | dict(zip(names, summed, strict=True))
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), draws.sum(axis=1), info
 
@@ -247,25 +245,18 @@ def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | Non
     if counts.u_hat is None:
         return None
     squares = None if counts.w_hat is None else float(counts.w_hat.sum())
-    rest, _ = split(counts, settings)
+    rest, _ = split(counts, settings.overlap)
     audited = 0 if rest is counts else counts.n.sum(axis=1)
     beta = (rest.N * stratum.beta + audited) / max(counts.N, 1)
     return mean_values(stratum.u, beta, counts.N, squares)
 
 
-def _data(parts: Parts, which: Any, signed: bool, overlap: bool) -> GroupData:
-    def take(x: Any) -> Any:
-        return None if x is None else x[which]
-
-    return GroupData(
-        take(parts.v_hat_b),
-        take(parts.u_hat_b),
-        take(parts.w_hat_b),
-        take(parts.n_b) if overlap else None,
-        take(parts.t_b) if overlap else None,
-        take(parts.t2_b) if overlap else None,
-        signed=signed,
-    )
+def _data(parts: Parts, which: Any, overlap: bool) -> Counts:
+    """Some parts as a bag of counts, with the audited units only if they are in the population."""
+    data = parts.counts.part(which)
+    names = [_name(label) for label in parts.labels]
+    split(data, overlap, [names[b] for b in np.arange(len(names))[which]])  # refuses what cannot be
+    return data if overlap else replace(data, n=np.zeros_like(data.n), t=None, t2=None)
 
 
 def _name(label: tuple[Any, ...]) -> str:

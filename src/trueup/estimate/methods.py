@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
-from trueup.count.counts import Counts, rest_of
+from trueup.count.counts import Counts, split
 from trueup.draws.base_rates import columns, draw_beta
 from trueup.draws.contingency import solve_Q
 from trueup.draws.rates import Rates, rates_of
@@ -22,7 +22,7 @@ from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Answer, Estimate, median_error, summarise
 from trueup.numerics.weights import effective_size, resample
 
-__all__ = ["METHODS", "estimate", "finish", "split"]
+__all__ = ["METHODS", "estimate", "finish"]
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     Without noise `bayes` and `constrained` are steps 2 and 3 of the paper. Otherwise draws are
     permissible and audited units are exact.
     """
-    rest, known = split(counts, settings)
+    rest, known = split(counts, settings.overlap)
     draw = rates_of(counts, rest, settings)
     paper = not settings.noise and settings.method in ("bayes", "constrained")
 
@@ -140,14 +140,6 @@ def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weigh
         beta = c @ (rest.v_hat / rest.N)
     found = rest_aggregates(c, P, rest, settings.noise, settings.rng)
     return beta, Weighted(found.u, found.log_weight + log_weight)
-
-
-def split(counts: Counts, settings: Settings) -> tuple[Counts, Floats | float]:
-    """The units to correct, and what is known exactly of the others: the audited ones."""
-    if not settings.overlap or (counts.totals and counts.t is None):
-        return counts, 0.0
-    known = counts.n if counts.t is None else counts.t
-    return rest_of(counts), known.sum(axis=1)
 
 
 def _condition(

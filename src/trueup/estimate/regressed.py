@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from trueup.aggregate.allocation import rest_aggregates
-from trueup.count.counts import Counts
+from trueup.count.counts import Counts, split
 from trueup.draws.base_rates import columns
 from trueup.draws.settings import Settings
 from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
-from trueup.estimate.methods import split
 from trueup.numerics.weights import effective_size, resample
 
 __all__ = ["draw_regressed"]
@@ -31,7 +30,7 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
             hint="ask for fewer bins: trueup.prior.regression(…, bins=3).",
         )
     from_population = settings.design in ("random", "by_prediction")
-    parts = [split(counts, settings) for counts in every]
+    parts = [split(counts, settings.overlap) for counts in every]
     P, beta, info = settings.nuts().draw_regression(
         every, [rest for rest, _ in parts], from_population, settings
     )

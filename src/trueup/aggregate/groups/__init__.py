@@ -7,7 +7,6 @@ Read in this order: `draw` (what there is), `allocate` (units to true classes), 
 from trueup.aggregate.groups.base_rates import base_rates
 from trueup.aggregate.groups.draw import (
     GroupAnswer,
-    GroupData,
     correct_groups,
     draw_groups,
     mean_values,
@@ -15,7 +14,6 @@ from trueup.aggregate.groups.draw import (
 
 __all__ = [
     "GroupAnswer",
-    "GroupData",
     "base_rates",
     "correct_groups",
     "draw_groups",

@@ -20,13 +20,12 @@ from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.signed import halve
 from trueup.aggregate.groups.values import split_signed, split_totals, value_power
-from trueup.errors import DataError
+from trueup.count.counts import Counts, split
 from trueup.numerics.blocks import in_blocks
 
 __all__ = [
     "GroupAnswer",
     "GroupChunk",
-    "GroupData",
     "correct_groups",
     "draw_groups",
     "mean_values",
@@ -44,76 +43,6 @@ KEEP_BYTES = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class GroupData:
-    """What is known of B groups. Rows of cells are true classes, columns predicted ones.
-
-    Attributes
-    ----------
-    v_hat : (B, K) int
-        Units per group and predicted class.
-    u_hat, w_hat : (B, K) float or None
-        Σy and Σy² per group and predicted class; None when units are counted.
-    n : (B, K, K) int or None
-        Audited units of each group, which are among those of `v_hat`: they are exact.
-    t, t2 : (B, K, K) float or None
-        Σy and Σy² of the audited units; without `t`, totals cannot treat them as exact.
-    signed : bool
-        Whether some y is negative: then totals have no bound at 0.
-    """
-
-    v_hat: Integers
-    u_hat: Floats | None = None
-    w_hat: Floats | None = None
-    n: Integers | None = None
-    t: Floats | None = None
-    t2: Floats | None = None
-    signed: bool = False
-
-    @property
-    def naive(self) -> Floats:
-        """û, or v̂ when units are counted."""
-        return self.v_hat.astype(float) if self.u_hat is None else self.u_hat
-
-
-@dataclass(frozen=True, eq=False)
-class Rest:
-    """The units to allocate, and what is known of the audited ones: (B, K) each."""
-
-    v_hat: Integers
-    u_hat: Floats | None
-    w_hat: Floats | None
-    audited: Floats  # units per true class
-    exact: Floats  # their counts or totals, to be added back
-
-
-def rest_of_groups(data: GroupData) -> Rest:
-    """Take the audited units out of each group."""
-    B, K = data.v_hat.shape
-    if data.n is None or (data.u_hat is not None and data.t is None):
-        nothing = np.zeros((B, K))
-        return Rest(data.v_hat, data.u_hat, data.w_hat, nothing, nothing)
-    v_hat = data.v_hat - data.n.sum(axis=1)
-    if (v_hat < 0).any():
-        b, h = (int(i[0]) for i in np.nonzero(v_hat < 0))
-        raise DataError(
-            f"Group number {b} has {data.n[b, :, h].sum():,} audited units with predicted class "
-            f"number {h}, but only {data.v_hat[b, h]:,} units there.",
-            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
-        )
-    audited = data.n.sum(axis=2).astype(float)
-    if data.u_hat is None or data.t is None:
-        return Rest(v_hat, None, None, audited, audited)
-    empty = v_hat == 0  # what is left there is rounding
-    u_hat = data.u_hat - data.t.sum(axis=1)
-    u_hat = np.where(empty, 0.0, u_hat if data.signed else np.maximum(u_hat, 0.0))
-    w_hat = None
-    if data.w_hat is not None:
-        t2 = data.t**2 / np.maximum(data.n, 1) if data.t2 is None else data.t2
-        w_hat = np.where(empty, 0.0, np.maximum(data.w_hat - t2.sum(axis=1), 0.0))
-    return Rest(v_hat, u_hat, w_hat, audited, data.t.sum(axis=2))
-
-
-@dataclass(frozen=True, eq=False)
 class GroupChunk:
     """Draws (R, stop − start, K) of the groups from `start` to `stop`."""
 
@@ -125,7 +54,7 @@ class GroupChunk:
 def draw_groups(
     P: Floats,
     prior: GroupPrior,
-    data: GroupData,
+    data: Counts,
     rng: np.random.Generator,
     *,
     means: Floats | None = None,
@@ -139,8 +68,8 @@ def draw_groups(
         Draws of the contingency matrix, from any method.
     prior : GroupPrior
         Draws of κ and μ, from `fit_groups`.
-    data : GroupData
-        The groups.
+    data : Counts
+        The groups, on its first axis. Audited units that are in them are exact.
     rng : numpy.random.Generator
         Source of randomness.
     means : (R, K) ndarray, optional
@@ -150,7 +79,7 @@ def draw_groups(
         Whether a group's audited units say how common its classes are. Not if they were chosen
         by their true class.
     """
-    rest = rest_of_groups(data)
+    rest, exact, audited = _take_out(data)
     R, K, _ = P.shape
     means = np.ones((R, K)) if means is None else means
     power, halves = np.ones(rest.v_hat.shape), None
@@ -163,7 +92,7 @@ def draw_groups(
         tilt = [(power, np.broadcast_to(log_ratios(means)[:, None], (K, K, R)))]
 
     def some(part: slice, rng: np.random.Generator) -> GroupChunk:
-        known = rest.audited[part] if audited_inform else np.zeros_like(rest.audited[part])
+        known = audited[part] if audited_inform else np.zeros_like(audited[part])
         told = [(x[part], s) for x, s in tilt]
         allocate = partial(allocate_groups, P, prior.a, rest.v_hat[part], known, rng, tilt=told)
         if rest.u_hat is None:
@@ -175,7 +104,7 @@ def draw_groups(
             M = allocate(halves=halves.v_hat[part], again=AGAIN)
             w_hat = None if halves.w_hat is None else halves.w_hat[part]
             u = split_signed(M, means, halves.u_hat[part], w_hat, rng, halves.stretch)
-        u += rest.exact[part].T[:, :, None]
+        u += exact[part].T[:, :, None]
         return GroupChunk(part.start, part.stop, u.transpose(2, 1, 0))
 
     return in_blocks(some, len(rest.v_hat), R * K, rng, block=CHUNK)
@@ -210,7 +139,7 @@ class GroupAnswer:
 def correct_groups(
     P: Floats,
     beta: Floats,
-    data: GroupData,
+    data: Counts,
     rng: np.random.Generator,
     *,
     means: Floats | None = None,
@@ -225,8 +154,8 @@ def correct_groups(
     ----------
     P, beta : (R, K, K) and (R, K) ndarray
         Draws of the contingency matrix, and the population's base rates on each (`base_rates`).
-    data : GroupData
-        The groups.
+    data : Counts
+        The groups, on its first axis. Audited units that are in them are exact.
     rng : numpy.random.Generator
         Source of randomness.
     means, audited_inform
@@ -238,8 +167,8 @@ def correct_groups(
     progress : callable, optional
         Called with the fraction done.
     """
-    rest = rest_of_groups(data)
-    known = rest.audited if audited_inform else np.zeros_like(rest.audited)
+    rest, _, audited = _take_out(data)
+    known = audited if audited_inform else np.zeros_like(audited)
     prior = fit_groups(P, beta, rest.v_hat, known, rng)
     (B, K), R = data.v_hat.shape, len(P)
     if keep is None:
@@ -258,6 +187,13 @@ def correct_groups(
             progress(chunk.stop / B)
     median, mean, sd, lower, upper = summary
     return GroupAnswer(median, mean, sd, lower, upper, whole, draws, prior)
+
+
+def _take_out(data: Counts) -> tuple[Counts, Floats, Floats]:
+    """Return the units to allocate, what is known of the audited ones, and their number (B, K)."""
+    rest, exact = split(data, overlap=True)
+    audited = np.zeros_like(exact) if rest is data else data.n.sum(axis=-1).astype(float)
+    return rest, exact, audited
 
 
 def mean_values(u: Floats, beta: Floats, N: int, squares: float | None = None) -> Floats:
