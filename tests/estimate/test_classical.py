@@ -119,7 +119,7 @@ def test_a_perfect_test_set_leaves_the_sums(name):
     np.testing.assert_allclose(point.estimate, x["u_hat"])
     if name == "calibrated":
         np.testing.assert_array_equal(point.sd, 0)
-        assert "['a', 'b', 'c']" in point.warnings[0]
+        assert "['a', 'b', 'c']" in point.info["warnings"][0]
 
 
 @every_estimator
@@ -266,7 +266,7 @@ def test_designs_that_say_nothing_of_the_shares(design):
     with pytest.raises(EstimateError, match=rf"'{design}'.*\n\nHint: use method='constrained'"):
         classical.test_set([[4, 1], [2, 3]], [10, 90], design=design)
     warned = classical.calibrated([[4, 1], [2, 3]], [10, 90], design=design)
-    assert f"{design!r} does not allow" in warned.warnings[0]
+    assert f"{design!r} does not allow" in warned.info["warnings"][0]
     plain = classical.calibrated([[4, 1], [2, 3]], [10, 90])
     np.testing.assert_array_equal(warned.estimate, plain.estimate)
 
@@ -287,21 +287,20 @@ def test_totals_without_squares_say_so():
     n, v_hat, u_hat = np.array([[8, 2], [3, 9]]), [40, 60], [100.0, 90]
     narrow = classical.calibrated(n, v_hat, u_hat)
     wide = classical.calibrated(n, v_hat, u_hat, [900.0, 500])
-    assert "predicted_squares" in narrow.warnings[0]
-    assert wide.warnings == ()
+    assert "predicted_squares" in narrow.info["warnings"][0]
+    assert wide.info["warnings"] == []
     assert np.all(narrow.sd < wide.sd)
     stand_in = classical.difference(n, v_hat, u_hat, None, 2.0 * n, 5.0 * n)
     given_them = classical.difference(
         n, v_hat, u_hat, 100 / 22 * (5.0 * n).sum(0), 2.0 * n, 5.0 * n
     )
-    assert "predicted_squares" in stand_in.warnings[0]
+    assert "predicted_squares" in stand_in.info["warnings"][0]
     np.testing.assert_allclose(stand_in.sd, given_them.sd)
 
 
 def test_a_class_that_is_never_predicted_has_no_tuning():
     point = classical.difference([[5, 3, 0], [1, 9, 0], [1, 1, 0]], [40, 60, 0])
-    assert point.tuning is not None
-    assert point.tuning[2] == 0
+    assert point.info["tuning"][2] == 0
     assert np.isfinite(point.sd).all()
     np.testing.assert_allclose(point.estimate[2], 100 * 2 / 20)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns, exact_beta, weigh_beta
-from trueup.draws.contingency import solve_Q
+from trueup.draws.contingency import in_theta, solve_Q
 from trueup.draws.density import make_posterior
 from trueup.draws.pair_walk import draw_pairs
 from trueup.draws.samplers import draw_constrained, draw_full
@@ -202,8 +202,7 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
             return Rates(chosen, columns(chosen, beta), log_weight, info)
         log_weight = _even(size)
         if settings.method == "constrained" and not settings.noise:
-            inside = (solve_Q(chosen, counts.v_hat.astype(float)) >= 0).all(axis=1)
-            log_weight = np.where(inside, 0.0, -np.inf)
+            log_weight = np.where(in_theta(chosen, counts.v_hat), 0.0, -np.inf)
         return Rates(chosen, None, log_weight, info)
 
     return draw

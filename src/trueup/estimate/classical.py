@@ -23,30 +23,18 @@ below zero is what the formula gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from trueup.errors import EstimateError
+from trueup.estimate.result import Answer
 from trueup.numerics import special
 
-__all__ = ["Point", "calibrated", "difference", "test_set"]
+__all__ = ["calibrated", "difference", "test_set"]
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Point:
-    """Per class: an estimate, its standard error and limits; what to know; λ of `difference`."""
-
-    estimate: Floats
-    sd: Floats
-    lower: Floats
-    upper: Floats
-    interval: float
-    warnings: tuple[str, ...] = ()
-    tuning: Floats | None = None
 
 
 def calibrated(
@@ -58,7 +46,7 @@ def calibrated(
     design: str = "random",
     interval: float = 0.95,
     classes: Sequence[object] | None = None,
-) -> Point:
+) -> Answer:
     """Σ_h û_h·ĉ_gh with ĉ_gh = n_gh/n_·h: the stratified estimator of Olofsson et al. (2013, 2014).
 
     The variance is Σ_h ĉ_gh(1 − ĉ_gh)·n_·h/(n_·h − 1)·[û_h²/n_·h + ŵ_h − û_h²/v̂_h]. The first
@@ -124,7 +112,7 @@ def difference(
     design: str = "random",
     interval: float = 0.95,
     classes: Sequence[object] | None = None,
-) -> Point:
+) -> Answer:
     """λû + (N/n)·Σ_test (a − λf): prediction-powered inference, λ tuned per class (PPI++) or 1.
 
     Tuned, λ = cov(a, f) / ((1 + n/N)·var(f)), clipped to [0, 1] as in PPI++. The variance is
@@ -191,7 +179,7 @@ def test_set(
     overlap: bool = True,
     interval: float = 0.95,
     classes: Sequence[object] | None = None,
-) -> Point:
+) -> Answer:
     """The test set alone, expanded: Σ_h v_h·mean_h(a), with one stratum or one per predicted class.
 
     Under "random" there is one stratum, the population, and this is (N/n)·Σ_test a. Under
@@ -291,7 +279,7 @@ def _point(
     warnings: list[str],
     classes: Sequence[object] | None,
     tuning: Floats | None = None,
-) -> Point:
+) -> Answer:
     sd = np.sqrt(variance)
     names = range(len(sd)) if classes is None else classes
     if flat := [g for g, s in zip(names, sd, strict=True) if s == 0]:
@@ -300,4 +288,7 @@ def _point(
             " too sure. The Bayesian methods do not have this fault."
         )
     half = special.ndtri((1 + interval) / 2) * sd
-    return Point(estimate, sd, estimate - half, estimate + half, interval, tuple(warnings), tuning)
+    info: dict[str, Any] = {"warnings": warnings}
+    if tuning is not None:
+        info["tuning"] = tuning.tolist()
+    return Answer(estimate=estimate, sd=sd, lower=estimate - half, upper=estimate + half, info=info)

@@ -182,23 +182,18 @@ def _condition(
 
 
 def _classical(
-    function: Callable[..., classical.Point], *names: str, **options: str
+    function: Callable[..., Answer], *names: str, **options: str
 ) -> Callable[[Counts, Settings], Answer]:
     """Make a method of a classical estimator: the fields of `Counts` and the settings it takes."""
 
     def method(counts: Counts, settings: Settings) -> Answer:
-        point = function(
+        return function(
             *(getattr(counts, name) for name in names),
             design=settings.design,
             interval=settings.interval,
             classes=counts.classes,
             **{option: getattr(settings, name) for option, name in options.items()},
         )
-        info: dict[str, Any] = {"warnings": list(point.warnings)}
-        if point.tuning is not None:
-            info["tuning"] = [float(x) for x in point.tuning]
-        figures = {name: getattr(point, name) for name in ("estimate", "sd", "lower", "upper")}
-        return Answer(**figures, info=info)
 
     return method
 

@@ -45,6 +45,8 @@ def _ppi(seed: int) -> Finding:
         ours = classical.difference(
             cells[0], v_hat, u_hat, w_hat, cells[1], cells[2], power_tuning=lam is None
         )
+        assert ours.lower is not None
+        assert ours.upper is not None
         for g in range(K):
             arrays = (y[test] * (s[test] == g), y[test] * (s_hat[test] == g), y * (s_hat == g))
             lower, upper = ppi_py.ppi_mean_ci(*arrays, alpha=0.05, lam=lam)

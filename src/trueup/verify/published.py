@@ -103,6 +103,10 @@ def _kloos() -> Finding:
 def _olofsson() -> Finding:
     later = classical.calibrated(MAP_2014.T, PIXELS_2014, design="by_prediction")
     first = classical.calibrated(MAP_2013.T, HECTARES_2013, design="by_prediction")
+    assert later.estimate is not None
+    assert later.sd is not None
+    assert first.estimate is not None
+    assert first.sd is not None
     off = [
         abs(round(float(later.estimate[0])) - 235_086),
         abs(round(float(1.96 * later.sd[0])) - 68_418),

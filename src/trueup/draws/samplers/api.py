@@ -38,7 +38,6 @@ def draw_constrained(
     rng: np.random.Generator,
     *,
     sampler: Sampler = "auto",
-    threads: int | None = None,
     progress: Progress | None = None,
     max_sweeps: int | None = None,
     max_seconds: float | None = None,
@@ -58,8 +57,6 @@ def draw_constrained(
     sampler : {"auto", "exact", "rejection", "chain"}
         `exact` is for K = 2. `auto` takes it there; for K ≥ 3 it takes `rejection` where a pilot
         accepts enough, and `chain` otherwise.
-    threads : int, optional
-        Threads for `chain`; by default one. The draws do not depend on it.
     progress : callable, optional
         Called with the fraction done.
     max_sweeps, max_seconds : int, float, optional
@@ -101,7 +98,6 @@ def draw_constrained(
         Target(a, v_hat),
         size,
         rng,
-        threads=threads,
         progress=progress,
         max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
         max_seconds=max_seconds,
@@ -115,7 +111,6 @@ def draw_full(
     size: int,
     rng: np.random.Generator,
     *,
-    threads: int | None = None,
     progress: Progress | None = None,
     max_sweeps: int | None = None,
     max_seconds: float | None = None,
@@ -130,7 +125,7 @@ def draw_full(
         Prior of the population's base rates.
     v_hat : ndarray (K,)
         Units per predicted class in the population; zeros are fine.
-    size, rng, threads, progress, max_sweeps, max_seconds
+    size, rng, progress, max_sweeps, max_seconds
         As for `draw_constrained`.
 
     Examples
@@ -145,7 +140,6 @@ def draw_full(
         Target(a, v_hat, np.asarray(gamma, dtype=np.float64)),
         size,
         rng,
-        threads=threads,
         progress=progress,
         max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
         max_seconds=max_seconds,

@@ -5,32 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.draws.contingency import solve_Q
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.errors import EstimateError
 from trueup.numerics.dirichlet import dirichlet
 
-__all__ = ["draw_rejection", "propose", "solve"]
+__all__ = ["draw_rejection", "propose"]
 
 Floats = NDArray[np.float64]
-
-
-def solve(P: Floats, rho: Floats) -> Floats:
-    """Weights β with Pᵀβ = ρ for P (B, K, K); NaN where P is singular to the last digit."""
-    A = P.swapaxes(-1, -2)
-    b = np.broadcast_to(rho[..., None], (*P.shape[:-1], 1))
-    try:
-        beta = np.linalg.solve(A, b)[..., 0]
-    except np.linalg.LinAlgError:
-        singular = ~np.isfinite(np.linalg.slogdet(A)[1])
-        beta = np.linalg.solve(np.where(singular[:, None, None], np.eye(P.shape[-1]), A), b)[..., 0]
-        beta[singular] = np.nan
-    return np.asarray(beta)
 
 
 def propose(a: Floats, rho: Floats, batch: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Draw `batch` matrices with Dirichlet rows; return those in Θ_K and their base rates."""
     P = np.moveaxis(dirichlet(a, batch, rng)[0], -1, 0)
-    beta = solve(P, rho)
+    beta = solve_Q(P, rho)
     keep = np.all(beta >= 0.0, axis=1)
     return P[keep], beta[keep]
 

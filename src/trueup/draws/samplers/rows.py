@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.draws.contingency import solve_Q
 from trueup.numerics.dirichlet import dirichlet
 
 __all__ = ["State", "Target", "move_rho", "move_row", "start", "tidy"]
@@ -100,9 +101,8 @@ def log_det(P: Floats) -> Floats:
 def permissible(P: Floats, rho: Floats) -> NDArray[np.bool_]:
     """Which of many P (K, K, B) are well inside Θ_K."""
     regular = log_det(P) > -20.0 * len(rho)
-    A = np.where(regular[:, None, None], np.moveaxis(P, -1, 0).swapaxes(1, 2), np.eye(len(rho)))
-    beta = np.linalg.solve(A, np.broadcast_to(rho[:, None], (len(A), len(rho), 1)))[:, :, 0]
-    return np.asarray(regular & (beta.min(axis=1) > 0.0))
+    P = np.where(regular[:, None, None], np.moveaxis(P, -1, 0), np.eye(len(rho)))
+    return np.asarray(regular & (solve_Q(P, rho).min(axis=1) > 0.0))
 
 
 def tidy(state: State, target: Target) -> None:
