@@ -13,9 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.means import Audited
 from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts
 from trueup.draws.contingency import solve_Q
+from trueup.draws.settings import Settings
 from trueup.numerics.blocks import in_blocks
 
 __all__ = [
@@ -45,15 +47,13 @@ def allocate(c: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator) -> N
     return np.swapaxes(rng.multinomial(v_hat, np.swapaxes(c, 1, 2)), 1, 2)
 
 
-def rest_aggregates(
-    c: Floats, P: Floats, rest: Counts, noise: bool, rng: np.random.Generator
-) -> Weighted:
+def rest_aggregates(c: Floats, P: Floats, rest: Counts, settings: Settings) -> Weighted:
     """Draw the counts or totals of the units that were not audited, given c and P.
 
     Without noise, units are split in the expected proportions and totals are the paper's Qû, of
     which the impermissible ones have no weight.
     """
-    even = np.zeros(len(c))
+    even, noise, rng = np.zeros(len(c)), settings.noise, settings.rng
     if not noise and not rest.totals:
         return Weighted(c @ rest.v_hat, even)
     if not noise:
@@ -65,7 +65,14 @@ def rest_aggregates(
         M = allocate(c[part], rest.v_hat, rng)
         if rest.u_hat is None:
             return Weighted(np.einsum("rgh->rg", M).astype(float), even[part])
-        return Weighted(*totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed))
+        audited = (
+            Audited(rest.n, rest.t, rest.t2)
+            if settings.values_carry and rest.t is not None
+            else None
+        )
+        return Weighted(
+            *totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed, audited)
+        )
 
     found = list(in_blocks(some, len(c), c[0].size, rng))
     return Weighted(*(np.concatenate(x) for x in zip(*found, strict=True)))

@@ -1,22 +1,30 @@
 """Totals given how many units of each true class were predicted as each class.
 
-A model of the values: within true class g they have mean μ_g and variance σ²_g, whatever the
-prediction, and μ_g ~ N(ȳ, τ²) around the population's mean. With M_gh units of class g predicted
-h, the totals u (per true class) and û (per predicted class, known) are jointly normal:
+A model of the values. Units of true class g predicted h have mean μ_g + ε_gh and variance σ²_gh,
+with μ_g ~ N(ȳ, τ²_g) around the population's mean and ε_gh ~ N(0, ω²_g), the cell's own deviation.
+Given what audited values say of both (`means`), what is still open is linear in μ_g: for the M_gh
+units of cell (g, h)
 
-    E u = ȳv,   Cov(u, û) = b∘M by rows,   Var û = S = diag_h(Σ_g σ²_g M_gh) + τ² MᵀM,
+    E U_gh = M_gh k_gh + A_gh μ_g,   Var(U_gh | μ_g) = D_gh,   μ_g ~ N(m_g, V_g),
 
-with v = M1 and b_g = σ²_g + τ²v_g. So u given û is normal with a known mean and variance, which
-needs no inverse of P: as τ grows it becomes Q̃û with the rates P̃ = M/v that really occurred, and
-with equal values it is ȳv exactly, so that totals of y = 1 are the counts. τ keeps a class of a
+so the totals u (per true class) and û (per predicted class, known) are jointly normal:
+
+    Cov(u, û) = D + (V a)∘A by rows, a = A1,   Var û = S = diag_h(Σ_g D_gh) + Aᵀ diag(V) A.
+
+u given û is normal with a known mean and variance, without an inverse of P. Without audited values
+k = 0, A = M and D = σ²M: as τ grows the mean is Q̃û with the rates P̃ = M/v that really occurred.
+With equal values u is ȳv exactly, so that totals of y = 1 are the counts. τ keeps a class of a
 handful of units from being given a fortune that its few units cannot have.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.means import Audited, Means, learn_means
 from trueup.numerics.simplex_normal import draw_simplex_normal
 
 __all__ = ["class_variances", "totals_given_allocation", "var_u_hat"]
@@ -38,11 +46,12 @@ def totals_given_allocation(
     w_hat: Floats,
     rng: np.random.Generator,
     signed: bool = False,
+    audited: Audited | None = None,
 ) -> tuple[Floats, Floats]:
     """Draw the totals u (R, K) given M (R, K, K), û and ŵ (Σy² per predicted class), with weights.
 
     For y ≥ 0 every draw has u ≥ 0 and Σ_g u_g = T, with the log of its weight; `signed` values
-    have no bound and equal weights.
+    have no bound and equal weights. `audited` values inform the mean of each cell.
     """
     cells: Floats = np.ascontiguousarray(M, dtype=float)
     v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
@@ -56,12 +65,18 @@ def totals_given_allocation(
     # in units of about the values' own size, so that no product of squares overflows; a power of
     # two, which rounds nothing
     unit = 2.0 ** np.round(np.log2(y2_bar) / 2)
-    u, log_weight = _scaled(cells, u_hat / unit, w_hat / unit / unit, rng, signed)
+    seen = None if audited is None else audited.in_units_of(unit)
+    u, log_weight = _scaled(cells, u_hat / unit, w_hat / unit / unit, rng, signed, seen)
     return u * unit, log_weight
 
 
 def _scaled(
-    cells: Floats, u_hat: Floats, w_hat: Floats, rng: np.random.Generator, signed: bool
+    cells: Floats,
+    u_hat: Floats,
+    w_hat: Floats,
+    rng: np.random.Generator,
+    signed: bool,
+    audited: Audited | None,
 ) -> tuple[Floats, Floats]:
     """Draw totals of values whose mean square is about 1."""
     v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
@@ -72,26 +87,55 @@ def _scaled(
     if variance <= 1e-12 * y2_bar:  # all values are equal
         return y_bar * v, even
     tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
-    sigma2 = class_variances(cells, u_hat, w_hat, tau2, signed)
-
-    b = sigma2 + tau2 * v
-    B = b[:, :, None] * cells
-    S = var_u_hat(cells, sigma2, tau2, variance)
+    if audited is None:
+        sigma2 = class_variances(cells, u_hat, w_hat, tau2, signed)
+        part = _Part(np.zeros_like(cells), cells, sigma2[:, :, None] * cells,
+                     np.full_like(v, y_bar), np.full_like(v, tau2))  # fmt: skip
+    else:
+        M = cells.mean(axis=0)
+        means = learn_means(audited, M, w_hat, y_bar, tau2, signed, len(cells), rng)
+        part = _given(cells, means)
+    k, A, D, m, V = part
+    a = np.einsum("rgh->rg", A)
+    B = D + (V * a)[:, :, None] * A
+    S = np.swapaxes(A, 1, 2) @ (V[:, :, None] * A)
+    diagonal = np.arange(len(v_hat))
+    S[:, diagonal, diagonal] += np.einsum("rgh->rh", D) + variance * (v_hat == 0)
     G = np.swapaxes(_solve(S, np.swapaxes(B, 1, 2)), 1, 2)  # B S⁻¹
+    centre = k + A * m[:, :, None]
     if signed:  # Matheron's rule: draw the model, then correct it to the û that was seen
-        mu = y_bar + np.sqrt(tau2) * rng.standard_normal((*v.shape, 1))
-        U = cells * mu + np.sqrt(cells * sigma2[:, :, None]) * rng.standard_normal(cells.shape)
+        mu = np.sqrt(V)[:, :, None] * rng.standard_normal((*v.shape, 1))
+        U = centre + A * mu + np.sqrt(D) * rng.standard_normal(cells.shape)
         miss = u_hat - U.sum(axis=1)
         return np.asarray(np.einsum("rgh->rg", U) + (G @ miss[:, :, None])[..., 0]), even
-    mean = y_bar * v + G @ (u_hat - y_bar * v_hat)
+    mean = np.einsum("rgh->rg", centre)
+    mean += (G @ (u_hat - centre.sum(axis=1))[:, :, None])[..., 0]
     mean += (T - np.einsum("rg->r", mean)[:, None]) * v / N  # rounding only
+    own = np.einsum("rgh->rg", D) + V * a**2
     cov = -G @ np.swapaxes(B, 1, 2)
-    diagonal = np.arange(len(v_hat))
-    cov[:, diagonal, diagonal] += b * v
-    free = cov[:, diagonal, diagonal] > ROUNDING * b * v
+    classes = np.arange(v.shape[1])
+    cov[:, classes, classes] += own
+    free = cov[:, classes, classes] > ROUNDING * own
     if not free.all():
         cov *= free[:, :, None] & free[:, None, :]
     return draw_simplex_normal(mean, cov, T, rng)
+
+
+class _Part(NamedTuple):
+    """What the cells' totals are made of, as in the module's docstring: M∘k, A and D, m and V."""
+
+    k: Floats
+    A: Floats
+    D: Floats
+    m: Floats
+    V: Floats
+
+
+def _given(cells: Floats, means: Means) -> _Part:
+    """The parts of U given the means that audited values leave open, and the class variances."""
+    A = cells * means.slope
+    D = cells**2 * means.own + cells * means.sigma2
+    return _Part(cells * means.known, A, D, means.m, means.V)
 
 
 def class_variances(M: Floats, u_hat: Floats, w_hat: Floats, tau2: float, signed: bool) -> Floats:

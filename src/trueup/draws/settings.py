@@ -64,6 +64,11 @@ class Settings:
     nuts: Callable[[], Any] | None = None  # gives the module that knows NUTS
     regression: Regression | None = None
 
+    @property
+    def values_carry(self) -> bool:
+        """Whether audited values speak for the population: not those of another period."""
+        return self.design != "shifted"
+
 
 def make_settings(
     K: int,

@@ -147,7 +147,7 @@ def _pooled(
     rest, known = split(counts, settings.overlap)
     base = gamma + counts.n.sum(axis=1) if from_population else gamma
     rows = draw_rows(a, base, rest.v_hat, settings.draws, settings.rng)
-    u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings.noise, settings.rng)
+    u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings)
     kept = np.arange(settings.draws)
     if not np.isfinite(u.log_weight[0]) or np.ptp(u.log_weight) > 0:
         if effective_size(u.log_weight) == 0:

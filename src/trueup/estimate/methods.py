@@ -138,7 +138,7 @@ def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weigh
         c = columns(P, beta)
     else:
         beta = c @ (rest.v_hat / rest.N)
-    found = rest_aggregates(c, P, rest, settings.noise, settings.rng)
+    found = rest_aggregates(c, P, rest, settings)
     return beta, Weighted(found.u, found.log_weight + log_weight)
 
 

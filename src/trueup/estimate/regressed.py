@@ -37,7 +37,7 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
     found, log_weight = [], np.zeros(len(P))
     for j, (rest, known) in enumerate(parts):
         c = columns(P[:, j], beta[:, j])
-        u = rest_aggregates(c, P[:, j], rest, settings.noise, settings.rng)
+        u = rest_aggregates(c, P[:, j], rest, settings)
         found.append(u.u + known)
         log_weight += u.log_weight
     ess = effective_size(log_weight)

@@ -1,0 +1,189 @@
+"""What audited values say of the mean value of each true class within each predicted one.
+
+The mean of cell (g, h) is μ_g + ε_gh. The cell's audited units have mean t_gh/n_gh with variance
+σ²_gh/n_gh, so with ε_gh ~ N(0, ω²) and B = ω²/(ω² + σ²_gh/n_gh)
+
+    μ_g + ε_gh  given the audited values and μ_g  ~  N(B t_gh/n_gh + (1 − B)μ_g, (1 − B)ω²):
+
+the cell's own mean as far as it can be believed, and the class's for the rest. How far cells of one
+class differ (ω, relative to the class's values) is learned from all classes, and how far a class
+is from the others (τ_g) from its own audited values, both on a grid: half-Cauchy, so that cells of
+one class are alike unless the values show otherwise, and a class may be a hundred times as large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Audited", "Means", "learn_means"]
+
+Floats = NDArray[np.float64]
+
+APART = 0.2
+"""Prior scale of ω, relative to the values of the class."""
+GRID = np.r_[0.0, np.geomspace(0.02, 20.0, 30)]
+"""Values of ω / the class's mean, and (without 0, times 10) of τ_g in population means."""
+BORROWED = 2.0
+"""Units of the class that each cell's typical value borrows, and of all classes its variance."""
+LEAST = 1e-6
+LEAST_FACTOR = 0.25
+"""What the population's Σy² may shrink variances to: part of a cell's share is uncertain."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """The test set: units n, Σy and Σy² (or None) per true and predicted class (K, K)."""
+
+    n: NDArray[np.int64]
+    t: Floats
+    t2: Floats | None
+
+    def in_units_of(self, unit: float) -> Audited:
+        """The same values, divided by `unit`."""
+        t2 = None if self.t2 is None else self.t2 / unit / unit
+        return Audited(self.n, self.t / unit, t2)
+
+
+class Means(NamedTuple):
+    """Cell means given μ_g: `known` + `slope`·μ_g (R, K, K), with variance `own`; μ_g ~ N(m, V).
+
+    `sigma2` (K, K) is the variance of a unit within each cell.
+    """
+
+    known: Floats
+    slope: Floats
+    own: Floats
+    m: Floats
+    V: Floats
+    sigma2: Floats
+
+
+def learn_means(
+    audited: Audited,
+    M: Floats,
+    w_hat: Floats,
+    y_bar: float,
+    tau2: float,
+    signed: bool,
+    size: int,
+    rng: np.random.Generator,
+) -> Means:
+    """Draw `size` times what the audited values leave open about the means.
+
+    Parameters
+    ----------
+    audited : Audited
+        The test set's values.
+    M : (K, K) ndarray
+        The units to allocate, as expected: true by predicted class.
+    w_hat : (K,) ndarray
+        Σy² of those units per predicted class.
+    y_bar, tau2 : float
+        The population's mean, and the prior variance of the mean of a class without audited units.
+    signed : bool
+        Whether some y is negative: then deviations are relative to the root mean square.
+    size : int
+        How many draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+    """
+    n, t = audited.n.astype(float), audited.t
+    n_g = n.sum(axis=1)
+    mean = np.where(n_g > 0, t.sum(axis=1) / np.maximum(n_g, 1), y_bar)
+    # each cell's typical value, drawn to its class's where few units were audited
+    typical = (t + BORROWED * mean[:, None]) / (n + BORROWED)
+    if signed:
+        typical = np.sqrt(typical**2 + w_hat.sum() / max(M.sum(), 1.0))
+    typical = np.maximum(np.abs(typical), 1e-9)
+    size_g = (n * typical).sum(axis=1) / np.maximum(n_g, 1)
+    size_g = np.where(n_g > 0, size_g, typical[:, 0])
+    sigma2 = _variances(audited, typical, M, w_hat)
+    cell = np.where(n > 0, t / np.maximum(n, 1), 0.0)
+    error = np.where(n > 0, sigma2 / np.maximum(n, 1), np.inf)  # of the cell's mean
+
+    omega = GRID[_draw(_log_apart(cell, error, size_g), size, rng)]  # (R,)
+    own = np.square(omega[:, None] * size_g)[:, :, None]  # ω² (R, K, 1)
+    precision = 1.0 / (own + error)  # of μ_g, from each cell
+    total = precision.sum(axis=2)
+    told = (precision * cell).sum(axis=2) / np.maximum(total, 1e-300)
+    tau = _tau(told, total, n_g, y_bar, tau2, size, rng)
+    V = 1.0 / (total + 1.0 / tau)
+    m = V * (total * told + y_bar / tau)
+    believed = np.where(n > 0, own * precision, 0.0)  # B
+    return Means(
+        known=believed * cell,
+        slope=1.0 - believed,
+        own=(1.0 - believed) * own,
+        m=m,
+        V=V,
+        sigma2=sigma2,
+    )
+
+
+def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats) -> Floats:
+    """σ²_gh (K, K): a relative variance per class from the audited units, scaled to fit ŵ.
+
+    The sum over a predicted class of M(typical² + σ²) is its known Σy². With heavy tails that says
+    more of the variance than any test set does.
+    """
+    relative = np.ones(len(typical))
+    if audited.t2 is not None:
+        within = audited.t2 - np.where(audited.n > 0, audited.t**2 / np.maximum(audited.n, 1), 0.0)
+        freedom = np.maximum(audited.n - 1, 0).sum(axis=1)
+        found = (np.maximum(within, 0.0) / typical**2).sum(axis=1)
+        pooled = (found.sum() + 1.0) / (freedom.sum() + 1.0)
+        relative = (found + BORROWED * pooled) / (freedom + BORROWED)
+    sigma2 = np.maximum(relative, LEAST)[:, None] * typical**2
+    left = w_hat - (M * typical**2).sum(axis=0)
+    factor = left / np.maximum((M * sigma2).sum(axis=0), 1e-300)
+    return np.asarray(sigma2 * np.clip(factor, LEAST_FACTOR, None))
+
+
+def _log_apart(cell: Floats, error: Floats, size_g: Floats) -> Floats:
+    """Log posterior of ω on GRID: cell means are N(μ_g, ω² + error), μ_g flat."""
+    var = np.square(GRID[:, None] * size_g)[:, :, None] + error
+    weight = 1.0 / var
+    total = weight.sum(axis=2)
+    centre = (weight * cell).sum(axis=2) / np.maximum(total, 1e-300)
+    seen = np.isfinite(error)
+    several = seen.sum(axis=1) > 1
+    log_var = np.where(seen, np.log(np.where(seen, var, 1.0)), 0.0).sum(axis=2)
+    away = np.where(seen, weight * (cell - centre[:, :, None]) ** 2, 0.0).sum(axis=2)
+    fit = -0.5 * (log_var + away + np.log(np.maximum(total, 1e-300)))
+    return np.asarray(fit[:, several].sum(axis=1) + _log_half_cauchy(GRID, APART))
+
+
+def _tau(
+    told: Floats,
+    total: Floats,
+    n_g: Floats,
+    y_bar: float,
+    tau2: float,
+    size: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Draw τ²_g (R, K), half-Cauchy around the spread that a class without units would have."""
+    grid = 10 * GRID[1:]
+    error = 1.0 / np.maximum(total.mean(axis=0), 1e-300)
+    var = np.square(grid[:, None]) * tau2 + error
+    fit = -0.5 * (np.log(var) + (told.mean(axis=0) - y_bar) ** 2 / var)
+    log_p = fit + _log_half_cauchy(grid, 1.0)[:, None]
+    found = np.empty((size, len(n_g)))
+    for g in range(len(n_g)):
+        found[:, g] = tau2 * grid[_draw(log_p[:, g], size, rng)] ** 2 if n_g[g] else tau2
+    return found
+
+
+def _log_half_cauchy(x: Floats, scale: float) -> Floats:
+    """Log of the half-Cauchy mass around each point of a grid, its first point holding 0."""
+    edges = np.r_[0.0, 0.5 * (x[1:] + x[:-1]), np.inf]
+    return np.asarray(np.log(np.diff(np.arctan(edges / scale))))
+
+
+def _draw(log_p: Floats, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    p = np.exp(log_p - log_p.max())
+    return np.asarray(rng.choice(len(p), size, p=p / p.sum()))
