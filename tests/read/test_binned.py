@@ -129,7 +129,7 @@ def test_what_cannot_be_binned_is_refused():
     same = TEST_SET.drop_columns("x").append_column("x", pa.array(np.ones(90)))
     refused("different values; 90 units with 1 values", test_set=same)
     zero = TEST_SET.drop_columns("x").append_column("x", pa.array(np.arange(90.0)))
-    refused("positive for its logarithm; 0 came", test_set=zero, log=True)
+    refused("positive for its logarithm; got 0", test_set=zero, log=True)
     refused("did you mean 'x'", column="xx")
     refused("'x'", test_set=TEST_SET.drop_columns("x"))
     refused("numbers", column="predicted")

@@ -60,7 +60,7 @@ def _same(x: Any, default: Any) -> bool:
 
 
 def python_call(est: Estimate) -> str | None:
-    """Give the call in Python; None for an estimate that no public function made."""
+    """Return the call in Python; None for an estimate that no public function made."""
     if "function" not in est.asked:
         return None
     given = options_given(est)
@@ -84,7 +84,7 @@ def _python(x: Any) -> str:
 
 
 def command_line(est: Estimate) -> str | None:
-    """Give the command that makes the same numbers; None where only Python can say it."""
+    """Return the command that makes the same numbers; None where only Python can say it."""
     function = est.asked.get("function")
     if function not in COMMANDS:
         return None
@@ -130,7 +130,7 @@ def _numbers(values: Any) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Give the versions that the numbers depend on."""
+    """Return the versions that the numbers depend on."""
     import scipy
 
     from trueup import __version__
@@ -144,7 +144,7 @@ def versions() -> dict[str, str]:
 
 
 def counts_hash(counts: Counts) -> str:
-    """Give the SHA-256 of the data in numbers: classes, n, v̂, û and what else there is.
+    """Return the SHA-256 of the data in numbers: classes, n, v̂, û and what else there is.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def counts_hash(counts: Counts) -> str:
 
 
 def file_hashes(est: Estimate) -> list[tuple[str, str, str]]:
-    """Give name, size and SHA-256 of each input file, as it is now."""
+    """Return name, size and SHA-256 of each input file, as it is now."""
     found = []
     for name in ("predictions", "test_set"):
         path = est.asked.get(name)

@@ -13,7 +13,7 @@ __all__ = ["sums_by"]
 
 
 def sums_by(table: Any, keys: Sequence[str], sigma: float) -> list[tuple[Any, ...]]:
-    """Give (*keys, units, Σhigh, Σlow, Σy²) of a table with a column `y`; see `frames._squared`."""
+    """Return (*keys, units, Σhigh, Σlow, Σy²) of a table with a column `y`; see `_squared`."""
     import pyarrow.compute as pc  # type: ignore[import-untyped]
     from pyarrow import acero
 

@@ -1,9 +1,8 @@
-"""Tables in dataframes: counted by the user's own library or cluster, through Narwhals.
+"""Dataframes, counted by the user's own library or cluster, through Narwhals.
 
-A table that is in memory is counted in one pass of its library; one that is not (Polars' lazy
-frames, Dask, Ibis, Spark) in one query of its engine. Σy is added in two parts that together are y:
-`high`, rounded so coarsely that its sums are exact, and `low`, what the rounding left. See
-docs/tables.md for what is left of rounding errors after that.
+A table in memory is counted in one pass of its library; a lazy one (Polars, Dask, Ibis, Spark) in
+one query of its engine. Σy is added in two parts: `high`, rounded so coarsely that its
+sums are exact, and `low`, the remainder. docs/tables.md says how small the rounding errors are.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from trueup.read.native import (
     with_plain_dictionaries,
     with_plain_types,
 )
-from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally
+from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally, plain
 
 __all__ = ["FrameTable"]
 
@@ -41,9 +40,10 @@ class FrameTable:
         with reading(self):
             try:
                 self._frame: Any = nw.from_native(frame)
+                self._given = self._frame.collect_schema()
             except TypeError:
                 raise DataError(
-                    f"{role} must be a path or a dataframe; {type(frame).__name__} came.",
+                    f"{role} must be a path or a dataframe; got {type(frame).__name__}.",
                     hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
                 ) from None
             if self._frame.implementation.is_pandas():
@@ -54,7 +54,7 @@ class FrameTable:
             self._schema = self._frame.collect_schema()
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
-        """Give the table with one column more: how many of the edges this column is above."""
+        """Return the table with a column of bins: how many of the edges a value is above."""
         import narwhals.stable.v2 as nw
 
         x = nw.col(column).cast(nw.Float64)
@@ -69,8 +69,15 @@ class FrameTable:
         return FrameTable(native, self.name)
 
     def kinds(self) -> dict[str, Kind]:
-        """Give the columns and what kind of values each holds."""
+        """Return the columns and the kind of values that each holds."""
         return {name: kind_of(dtype) for name, dtype in self._schema.items()}
+
+    def order(self, column: str) -> list[Hashable] | None:
+        """Return the categories of an ordered categorical or an enum, in their order."""
+        import narwhals.stable.v2 as nw
+
+        dtype = self._given.get(column)  # a bin is not in the table that was given
+        return [*map(plain, dtype.categories)] if isinstance(dtype, nw.Enum) else None
 
     def tally(
         self,
@@ -115,7 +122,7 @@ class FrameTable:
         return bool(self._schema[value] == nw.Int64)
 
     def _columns(self, keys: Sequence[str], value: str) -> Any:
-        """Give the keys and y as a double; of a long whole number `high` and `low` as well."""
+        """Return the keys and y as a double; for 64-bit whole numbers `high` and `low` as well."""
         import narwhals.stable.v2 as nw
 
         column, high, low = nw.col(value), nw.col("high"), nw.col("low")
@@ -141,12 +148,12 @@ class FrameTable:
         return frame.with_columns(y=high + low)
 
     def _doubles(self, value: str) -> Any:
-        """Give a column of pandas as it holds NaN and null alike: in plain doubles."""
+        """Return a column of pandas as plain doubles, in which null is NaN."""
         column = self._frame.to_native()[value]
         return column.to_numpy(dtype="float64", na_value=math.nan)
 
     def plan(self, keys: Sequence[str], value: str, *, careful: bool = False) -> Any:
-        """Give the group-by as one query that has not run yet.
+        """Return the group-by as one lazy query.
 
         Unusable values show in its sums; the `careful` one counts them apart and leaves them out.
         Columns come first, then plain aggregates of them: expressions inside ``agg`` fail on
@@ -191,7 +198,7 @@ class FrameTable:
         return rows
 
     def _in_memory(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]] | None:
-        """Count a table in memory by the shortest way, or give None if it is not for that.
+        """Count a table in memory the fastest way; None if it is lazy or has unusable values.
 
         One look at the values first: are all of them usable, is one negative, and how large can a
         sum become?
@@ -238,7 +245,7 @@ class FrameTable:
         id: str | None = None,
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
+        """Return these columns, then the value: of every unit, or of the ids `among`."""
         import narwhals.stable.v2 as nw
 
         frame = self._frame
@@ -251,7 +258,7 @@ class FrameTable:
             return collect(frame.select(*chosen))
 
     def largest(self, value: str, count: int) -> list[float]:
-        """Give the `count` largest values."""
+        """Return the `count` largest values."""
         import narwhals.stable.v2 as nw
 
         y = nw.col("y")

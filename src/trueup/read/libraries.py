@@ -14,7 +14,7 @@ __all__ = ["collect", "kind_of", "reading"]
 
 @contextmanager
 def reading(table: Table) -> Iterator[None]:
-    """Give what a library says about a table that it cannot read as an error of ours."""
+    """Turn a library's error about a table into one of ours."""
     try:
         yield
     except (TrueupError, MemoryError):
@@ -29,7 +29,7 @@ def reading(table: Table) -> Iterator[None]:
 
 
 def collect(frame: Any) -> list[tuple[Any, ...]]:
-    """Run the query where the table is, and give its few rows as they come."""
+    """Run the query where the table is, and return its few rows."""
     import narwhals.stable.v2 as nw
 
     if isinstance(frame, nw.LazyFrame):
@@ -40,7 +40,7 @@ def collect(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def kind_of(dtype: Any) -> Kind:
-    """Give the kind of values that a type of Narwhals holds."""
+    """Return the kind of values that a type of Narwhals holds."""
     import narwhals.stable.v2 as nw
 
     if dtype.is_integer():
