@@ -127,7 +127,7 @@ def refused(words, population=POPULATION, test_set=TEST_SET, column="x", **optio
 def test_what_cannot_be_binned_is_refused():
     refused(f"at least {2 * LEAST} test units", test_set=TEST_SET.slice(0, 2 * LEAST - 1))
     same = TEST_SET.drop_columns("x").append_column("x", pa.array(np.ones(90)))
-    refused("different values; 90 units with 1 values", test_set=same)
+    refused("different values; got 90 units with 1 values", test_set=same)
     zero = TEST_SET.drop_columns("x").append_column("x", pa.array(np.arange(90.0)))
     refused("positive for its logarithm; got 0", test_set=zero, log=True)
     refused("did you mean 'x'", column="xx")

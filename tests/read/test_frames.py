@@ -158,7 +158,8 @@ def leveled(make, order=LEVELS):
         return pl.DataFrame(units.to_dict("list"), schema=dict.fromkeys(units, pl.Enum(order)))
     if make == "duckdb":
         kind = f"ENUM({', '.join(map(repr, order))})"
-        return duckdb.sql(f"SELECT predicted::{kind} AS predicted, true::{kind} AS true FROM units")
+        columns = ", ".join(f'"{name}"::{kind} AS "{name}"' for name in units)
+        return duckdb.sql(f"SELECT {columns} FROM units")
     return units.astype(pd.CategoricalDtype(order, ordered=True))
 
 
