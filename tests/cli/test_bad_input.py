@@ -154,6 +154,16 @@ def test_numbers(arguments, word, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_hints_say_what_to_do(tmp_path):
+    matrix = tmp_path / "counts.csv"
+    matrix.write_text("10,90\n")
+    message = refused(numbers(counts=str(matrix)), "--predicted-counts must hold numbers")
+    assert "write the numbers themselves" in message
+    assert "name a CSV file" not in message
+    refused(["plan", "--cv", "0.05"], "--rates, --base-rates, --units must say what to assume")
+    refused(["plan", "--cv", "0.05", "--rates", "0.9", "--units", "9"], "missing: --base-rates")
+
+
 def test_nothing_is_written_when_the_input_is_bad(files, tmp_path):
     old = tmp_path / "result.csv"
     old.write_text("old")

@@ -109,9 +109,10 @@ def _words(name: str, x: Any) -> list[str] | None:
         labels = [str(label) for label in x]
         return None if any("," in label for label in labels) else [flag, ",".join(labels)]
     if name in ("P", "test") or name.startswith(("predicted_", "test_")):
-        rows = np.atleast_2d(np.asarray(x))
-        matrix = ";".join(",".join(f"{cell:.17g}" for cell in row) for row in rows.tolist())
-        return [flag, matrix] if rows.ndim == 2 else None
+        if np.ndim(x) > 2:
+            return None
+        rows = np.atleast_2d(np.asarray(x)).tolist()
+        return [flag, ";".join(",".join(f"{cell:.17g}" for cell in row) for row in rows)]
     word = getattr(x, "word", "") or x  # a prior as the command line spelled it
     return [flag, str(word)] if isinstance(word, str | int | float) else None
 
