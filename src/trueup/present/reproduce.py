@@ -28,7 +28,6 @@ __all__ = [
     "versions",
 ]
 
-BLOCK = 1 << 20
 MOST_BYTES = 16 << 30
 MOST_FILES = 100
 TABLES = ("predictions", "test_set")
@@ -172,10 +171,8 @@ def _hashed(file: str) -> tuple[str, str]:
         size = os.path.getsize(file)
         if size > MOST_BYTES:
             return f"{size:,} bytes", "not hashed: larger than 16 GiB"
-        digest = hashlib.sha256()
         with open(file, "rb") as content:
-            while block := content.read(BLOCK):
-                digest.update(block)
+            digest = hashlib.file_digest(content, "sha256")
     except OSError as error:
         return "–", f"not readable: {error.strerror}"
     return f"{size:,} bytes", digest.hexdigest()

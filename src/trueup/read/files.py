@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from trueup.errors import FileError
 from trueup.read.binary_files import (
@@ -21,9 +23,6 @@ from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, 
 from trueup.read.duck import DuckTable, identifier, quoted, reason, run_with_progress
 from trueup.read.paths import find
 from trueup.read.table import Progress, empty_table
-
-if TYPE_CHECKING:
-    import duckdb
 
 __all__ = ["FileTable"]
 
@@ -47,8 +46,6 @@ class FileTable(DuckTable):
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
         connection = duckdb.connect(":memory:trueup")  # one engine for all of our connections
         connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
         if self._format == "arrow":
@@ -56,8 +53,6 @@ class FileTable(DuckTable):
         return connection
 
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
-        import duckdb
-
         if progress is not None:  # measured, but not printed: that is the caller's
             self._connection.execute(
                 "SET enable_progress_bar_print = false; SET enable_progress_bar = true"

@@ -11,8 +11,9 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
+
 from trueup.errors import DataError
-from trueup.read.arrow_sums import sums_by
 from trueup.read.libraries import collect, kind_of, reading
 from trueup.read.native import (
     local_frame,
@@ -34,8 +35,6 @@ class FrameTable:
     """A dataframe of any library that Narwhals knows as a table of units."""
 
     def __init__(self, frame: object, role: str) -> None:
-        import narwhals.stable.v2 as nw
-
         self.name = role
         with reading(self):
             try:
@@ -55,8 +54,6 @@ class FrameTable:
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
         """Return the table with a column of bins: how many of the edges a value is above."""
-        import narwhals.stable.v2 as nw
-
         x = nw.col(column).cast(nw.Float64)
         above = nw.lit(0)
         for edge in edges:
@@ -74,8 +71,6 @@ class FrameTable:
 
     def order(self, column: str) -> list[Hashable] | None:
         """Return the categories of an ordered categorical or an enum, in their order."""
-        import narwhals.stable.v2 as nw
-
         dtype = self._given.get(column)  # a bin is not in the table that was given
         return [*map(plain, dtype.categories)] if isinstance(dtype, nw.Enum) else None
 
@@ -91,8 +86,6 @@ class FrameTable:
         """Count units and total `value` per combination of `keys`."""
         names = [f"trueup_key_{i}" for i in range(len(keys))]
         if value is None:
-            import narwhals.stable.v2 as nw
-
             with reading(self):
                 counted = self._keys(keys).group_by(names, drop_null_keys=False)
                 found = collect(counted.agg(nw.len().alias("units")))
@@ -109,22 +102,16 @@ class FrameTable:
         return self._frame.select(*labels, *more)
 
     def _label(self, column: str) -> Any:
-        import narwhals.stable.v2 as nw
-
         dictionary = isinstance(self._schema[column], nw.Categorical | nw.Enum)
         if dictionary and self._frame.implementation.is_pyarrow():  # it cannot group by those
             return nw.col(column).cast(nw.String)
         return nw.col(column)
 
     def _whole(self, value: str) -> bool:
-        import narwhals.stable.v2 as nw
-
         return bool(self._schema[value] == nw.Int64)
 
     def _columns(self, keys: Sequence[str], value: str) -> Any:
         """Return the keys and y as a double; for 64-bit whole numbers `high` and `low` as well."""
-        import narwhals.stable.v2 as nw
-
         column, high, low = nw.col(value), nw.col("high"), nw.col("low")
         if not self._whole(value):
             if self._frame.implementation.is_pandas():
@@ -159,8 +146,6 @@ class FrameTable:
         Columns come first, then plain aggregates of them: expressions inside ``agg`` fail on
         PyArrow and Dask.
         """
-        import narwhals.stable.v2 as nw
-
         frame, whole = self._columns(keys, value), self._whole(value)
         y, usable = nw.col("y"), nw.col("usable")
         if careful:
@@ -203,8 +188,6 @@ class FrameTable:
         One look at the values first: are all of them usable, is one negative, and how large can a
         sum become?
         """
-        import narwhals.stable.v2 as nw
-
         if self._lazy:
             return None
         frame = self._columns(keys, value)
@@ -218,19 +201,16 @@ class FrameTable:
         implementation = frame.implementation
         names = [f"trueup_key_{i}" for i in range(len(keys))]
         sigma = 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290)))
-        if implementation.is_pyarrow() and not self._whole(value):
-            found = sums_by(frame.to_native(), names, sigma)
-        else:
-            parts: tuple[str, ...] = ("high", "low")
-            if self._whole(value):
-                frame = _squared(frame, None)
-            elif implementation.is_pandas_like():  # it adds with Kahan's method
-                frame, parts = _squared(frame, None), ("y",)
-            else:  # Polars, whose eager group-by is three times as slow
-                frame = _squared(frame.lazy(), sigma)
-            grouped = frame.group_by(names, drop_null_keys=False)
-            sums = (nw.col(name).sum() for name in (*parts, "y2"))
-            found = collect(grouped.agg(nw.len().alias("units"), *sums))
+        parts: tuple[str, ...] = ("high", "low")
+        if self._whole(value):
+            frame = _squared(frame, None)
+        elif implementation.is_pandas_like():  # it adds with Kahan's method
+            frame, parts = _squared(frame, None), ("y",)
+        else:  # Polars' eager group-by is three times as slow as its lazy one
+            frame = _squared(frame.lazy() if implementation.is_polars() else frame, sigma)
+        grouped = frame.group_by(names, drop_null_keys=False)
+        sums = (nw.col(name).sum() for name in (*parts, "y2"))
+        found = collect(grouped.agg(nw.len().alias("units"), *sums))
         least = -1.0 if signed else 0.0
         return [
             (*row[: len(keys) + 1], 0, math.fsum(row[len(keys) + 1 : -1]), row[-1], least)
@@ -246,8 +226,6 @@ class FrameTable:
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
         """Return these columns, then the value: of every unit, or of the ids `among`."""
-        import narwhals.stable.v2 as nw
-
         frame = self._frame
         if id is not None:
             frame = frame.filter(nw.col(id).is_in(list(among)))
@@ -259,8 +237,6 @@ class FrameTable:
 
     def largest(self, value: str, count: int) -> list[float]:
         """Return the `count` largest values."""
-        import narwhals.stable.v2 as nw
-
         y = nw.col("y")
         frame = self._columns([], value).select("y")
         frame = frame.filter(((y - y) == 0.0).fill_null(False))
@@ -287,8 +263,6 @@ def _squared(frame: Any, sigma: float | None) -> Any:
 
     (y + σ) − σ is y rounded to multiples of σ·2⁻⁵²: sums of those below σ need no rounding.
     """
-    import narwhals.stable.v2 as nw
-
     y = nw.col("y")
     if sigma is None:
         return frame.with_columns(y2=y * y)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import narwhals.stable.v2 as nw
+
 from trueup.errors import DataError, TrueupError
 from trueup.read.table import Kind, Table
 
@@ -30,8 +32,6 @@ def reading(table: Table) -> Iterator[None]:
 
 def collect(frame: Any) -> list[tuple[Any, ...]]:
     """Run the query where the table is, and return its few rows."""
-    import narwhals.stable.v2 as nw
-
     if isinstance(frame, nw.LazyFrame):
         if frame.implementation.is_spark_like() and hasattr(frame.to_native(), "collect"):
             return [tuple(row) for row in frame.to_native().collect()]
@@ -41,8 +41,6 @@ def collect(frame: Any) -> list[tuple[Any, ...]]:
 
 def kind_of(dtype: Any) -> Kind:
     """Return the kind of values that a type of Narwhals holds."""
-    import narwhals.stable.v2 as nw
-
     if dtype.is_integer():
         return "integer"
     if dtype.is_numeric():
