@@ -91,7 +91,7 @@ def correct(
         ``trueup.prior``: from an earlier audit, an expert's range, or any log density.
     noise : bool
         Whether the interval includes that it is random which units are misclassified. Without it
-        "bayes" and "constrained" are the paper's three steps to the letter; `by` cannot do without.
+        "bayes" and "constrained" are exactly the paper's three steps; `by` requires it.
     P : (K, K) or (R, K, K) array_like, optional
         Error rates that are known, or draws of them from elsewhere: rows true, columns predicted,
         in the order of `classes`. The test set then says nothing about them, and the method is
