@@ -154,6 +154,16 @@ def test_numbers(arguments, word, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_hints_say_what_to_do(tmp_path):
+    matrix = tmp_path / "counts.csv"
+    matrix.write_text("10,90\n")
+    message = refused(numbers(counts=str(matrix)), "--predicted-counts must hold numbers")
+    assert "write the numbers themselves" in message
+    assert "name a CSV file" not in message
+    refused(["plan", "--cv", "0.05"], "--rates, --base-rates, --units must say what to assume")
+    refused(["plan", "--cv", "0.05", "--rates", "0.9", "--units", "9"], "missing: --base-rates")
+
+
 def test_nothing_is_written_when_the_input_is_bad(files, tmp_path):
     old = tmp_path / "result.csv"
     old.write_text("old")
@@ -222,7 +232,7 @@ def test_folders_and_globs(tmp_path, files):
     refused(["correct", str(tmp_path / "no*.csv"), paths[1]], "no*.csv", "match at least one file")
     many = tmp_path / "many"
     many.mkdir()
-    refused(["correct", str(many), paths[1]], "none is there")
+    refused(["correct", str(many), paths[1]], "it has none")
     (many / "1.csv").write_text(PREDICTIONS)
     (many / "2.csv").write_text("predicted,z\na,1\n")
     refused(["correct", str(many), paths[1], "--value", "y"], "same columns", "2.csv")
@@ -236,4 +246,4 @@ def test_a_parquet_file_that_was_cut_off(tmp_path, files):
     path = tmp_path / "cut.parquet"
     duckdb.sql(f"COPY (SELECT 'a' AS predicted FROM range(9999)) TO '{path}' (FORMAT parquet)")
     path.write_bytes(path.read_bytes()[:-9])
-    refused(["correct", str(path), files()[1]], "cut.parquet", "whole?")
+    refused(["correct", str(path), files()[1]], "cut.parquet", "complete?")

@@ -191,7 +191,94 @@ def test_numbers_takes_all_that_correct_counts_takes():
     assert [row["sd"] for row in json.loads(result.stdout)["rows"]] == [
         row["sd"] for row in est.rows()
     ]
-    without = CliRunner().invoke(
-        main, [*NUMBERS, *sums, *cells[:2], "--method", "difference", "--json"]
+    without = CliRunner().invoke(main, [*NUMBERS, *sums, *cells[:2], "--method", "difference"])
+    assert without.exit_code == 2
+    assert "Σy²" in without.stderr
+
+
+def labelled(path, order, delimiter=",", counts=((40, 5), (3, 60))):
+    """Write the matrix of yes and no, in any order."""
+    at = [("yes", "no").index(label) for label in order]
+    lines = [["true", *order]]
+    lines += [[order[i], *(str(counts[g][h]) for h in at)] for i, g in enumerate(at)]
+    path.write_text("".join(delimiter.join(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.mark.parametrize("option", ["--test", "--test-sums", "--test-squares"])
+def test_classes_put_a_labelled_matrix_in_order_and_never_rename_it(option, tmp_path):
+    given = {"--test": "40,5;3,60", "--test-sums": "400,60;30,700"}
+    given["--test-squares"] = "5000,900;400,9000"
+    counts = [[float(x) for x in row.split(",")] for row in given[option].split(";")]
+    sums = ["--predicted-counts", "300,700", "--predicted-sums", "3000,9000"]
+    sums += ["--predicted-squares", "40000,150000", "--classes", "yes,no", "--seed", "5", "--json"]
+
+    def rows(**changes):
+        words = [word for pair in (given | changes).items() for word in pair]
+        return CliRunner().invoke(main, ["numbers", *words, *sums])
+
+    turned = labelled(tmp_path / "m.csv", ("no", "yes"), counts=counts)
+    result = rows(**{option: turned})
+    assert result.exit_code == 0, result.output
+    assert result.stdout == rows().stdout
+    other = tmp_path / "other.csv"
+    other.write_text("true,ja,nee\nja,40,5\nnee,3,60\n")
+    result = rows(**{option: str(other)})
+    assert result.exit_code == 2
+    assert f"{option} must have the classes ['yes', 'no']; its file has ['ja', 'nee']" in (
+        result.stderr
     )
-    assert without.exit_code == 2 or without.stdout != result.stdout
+
+
+@pytest.mark.parametrize(("ending", "delimiter"), [("csv", ";"), ("csv", "\t"), ("tsv", "\t")])
+def test_matrices_may_have_the_delimiters_that_tables_have(ending, delimiter, tmp_path):
+    path = labelled(tmp_path / f"m.{ending}", ("yes", "no"), delimiter)
+    answer = json.loads(run(["numbers", "--test", path, *NUMBERS[3:], "--json"]).stdout)
+    plain = json.loads(run([*NUMBERS, "--json", "--classes", "yes,no"]).stdout)
+    assert answer["rows"] == plain["rows"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true,a,b,Total\na,4,1,5\nb,2,3,5\nTotal,6,4,10\n",
+        "true,a,b,total\na,4,1,5\nb,2,3,5\n",
+        "true,a,b\na,4,1\nb,2,3\nsum,6,4\n",
+        "4,1,5\n2,3,5\n6,4,10\n",
+    ],
+)
+def test_totals_of_a_pasted_matrix_are_no_class(text, tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text(text)
+    result = CliRunner().invoke(main, ["numbers", "--test", str(path), *NUMBERS[3:]])
+    assert result.exit_code == 2
+    assert "--test must hold the classes only" in result.stderr
+    assert "totals" in result.stderr
+
+
+def test_a_matrix_of_equal_numbers_has_no_totals():
+    run(["numbers", "--test", "2,2;2,2", *NUMBERS[3:]])
+
+
+def test_whole_numbers_print_as_whole_numbers():
+    est = tu.correct_counts([[40, 5], [3, 60]], [3197, 7003], seed=5)
+    assert "3,197 " in str(est)
+    assert "3,197.0" not in str(est)
+    mean = est.rows()[0]["mean"]
+    assert f"{mean:,.0f}" in str(est)
+    small = tu.correct_counts([[40, 5], [3, 60]], [319, 703], seed=5)
+    assert "319 " in str(small)
+    assert f"{small.rows()[0]['mean']:,.1f}" in str(small)
+
+
+def test_help_lists_every_method_prior_and_design():
+    from trueup.cli.priors import EXAMPLES
+    from trueup.draws.settings import DESIGNS, METHODS
+    from trueup.prior import NAMED_PRIORS
+
+    for command in ("correct", "numbers", "plan"):
+        words = {option.name: option.help or "" for option in main.commands[command].params[2:]}
+        assert all(method in words["method"] for method in METHODS)
+        assert all(design in words["design"] for design in DESIGNS)
+        assert all(prior in words["prior"] for prior in (*EXAMPLES, *NAMED_PRIORS))
+        assert "README" not in words["method"]

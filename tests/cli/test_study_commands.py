@@ -96,6 +96,17 @@ def test_paper_figures_are_files(tmp_path):
         assert all(path.stat().st_size > 5000 for path in found)
 
 
+def test_the_prior_is_read_as_in_correct():
+    arguments = [*CASE, *SMALL, "--test-size", "100", "--method", "joint", "--json"]
+    rows = {
+        prior: json.loads(run(compare, [*arguments, "--prior", prior]).stdout)["rows"]
+        for prior in ("perks", "diagonal:9")
+    }
+    assert rows["perks"] != rows["diagonal:9"]
+    result = run(plan, [*CASE, "--half-width", "10", "--prior", "diagonal:much"], code=2)
+    assert "diagonal:2" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "arguments", "words"),
     [

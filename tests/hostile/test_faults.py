@@ -123,7 +123,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, change, man
 
     monkeypatch.setattr(files, "run_with_progress", meanwhile)
     source = folder if many else path
-    with pytest.raises(tu.DataError, match=r"must stay as it is while it is read.*1\.csv"):
+    with pytest.raises(tu.DataError, match=r"must not change while it is read.*1\.csv"):
         tu.correct(str(source), str(test), value="y", draws=100)
 
 

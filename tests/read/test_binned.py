@@ -10,6 +10,7 @@ from tests.read.makers import FILES, LOCAL, make
 import trueup as tu
 from trueup.count.bins import LEAST, bin_tables
 from trueup.count.gather import gather_groups
+from trueup.count.names import Columns
 from trueup.read import open_table
 
 ENGINES = (*LOCAL, *FILES, "ibis-duckdb", "ibis-sqlite")
@@ -35,9 +36,11 @@ def binned(population, test_set, column="x", *, id=None, missing="refuse", **opt
     tables = open_table(population, "predictions"), open_table(test_set, "the test set")
     *tables, prior = bin_tables(*tables, prior, id, missing)
     found = gather_groups(
-        *tables, predicted="predicted", true="true", value="x", id=id, overlap=True, classes=None,
-        by=(), strata=(prior.bin_name,), missing=missing,
-    )  # fmt: skip
+        *tables,
+        Columns(value="x", id=id, strata=(prior.bin_name,)),
+        overlap=True,
+        missing=missing,
+    )
     return found, prior
 
 
@@ -124,9 +127,9 @@ def refused(words, population=POPULATION, test_set=TEST_SET, column="x", **optio
 def test_what_cannot_be_binned_is_refused():
     refused(f"at least {2 * LEAST} test units", test_set=TEST_SET.slice(0, 2 * LEAST - 1))
     same = TEST_SET.drop_columns("x").append_column("x", pa.array(np.ones(90)))
-    refused("different values; 90 units with 1 values", test_set=same)
+    refused("different values; got 90 units with 1 values", test_set=same)
     zero = TEST_SET.drop_columns("x").append_column("x", pa.array(np.arange(90.0)))
-    refused("positive for its logarithm; 0 came", test_set=zero, log=True)
+    refused("positive for its logarithm; got 0", test_set=zero, log=True)
     refused("did you mean 'x'", column="xx")
     refused("'x'", test_set=TEST_SET.drop_columns("x"))
     refused("numbers", column="predicted")

@@ -151,3 +151,19 @@ def test_two_files_of_one_name_are_told_apart(tmp_path):
     audit.write_text("predicted,true,y\ntrue,true,5\nfalse,false,7\n")
     with pytest.raises(trueup.ClassError, match=r"data\.csv \(predictions\): integer"):
         trueup.correct(str(population), str(audit))
+
+
+def test_a_file_that_is_not_utf_8_is_to_be_saved_as_such(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_bytes("predicted\ncaf\u00e9\nb\n".encode("cp1252"))
+    with pytest.raises(trueup.FileError, match="save it as UTF-8") as error:
+        trueup.correct(path, path)
+    assert "complete" not in str(error.value)
+
+
+def test_a_spreadsheet_is_to_be_saved_as_csv():
+    with pytest.raises(trueup.FileError, match="save the sheet as CSV") as error:
+        trueup.correct("table.xlsx", "test.csv")
+    assert "rename" not in str(error.value)
+    with pytest.raises(trueup.FileError, match="must end in one of"):
+        trueup.correct("table.dat", "test.csv")

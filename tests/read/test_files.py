@@ -89,7 +89,7 @@ def test_a_file_that_was_cut_off(tmp_path, ending):
     path = tmp_path / f"cut.{ending}"
     pq.write_table(whole, path) if ending == "parquet" else feather.write_feather(whole, str(path))
     path.write_bytes(path.read_bytes()[:-4000])
-    refused(path, f"cut.{ending}", "whole?")
+    refused(path, f"cut.{ending}", "complete?")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])

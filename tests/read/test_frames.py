@@ -99,7 +99,7 @@ def test_what_cannot_be_columns(given):
 @pytest.mark.parametrize("name", ["class", "Class", "estimate", "sd"])
 def test_groups_are_not_called_like_the_answer(name):
     units, audited = (table.assign(**{name: "x"}) for table in (UNITS, AUDITED))
-    with pytest.raises(trueup.OptionError, match=f"that the answer does not have itself; '{name}'"):
+    with pytest.raises(trueup.OptionError, match=f"does not have itself; got '{name}'"):
         correct(units, audited, by=name)
 
 
@@ -146,3 +146,58 @@ def test_dates_in_a_relation_stay_dates():
     relation = duckdb.sql("SELECT *, DATE '2024-01-01' + (y % 3)::INTEGER AS day FROM units")
     est = correct(relation, by="day", overlap=False)
     assert dict(zip(est.table.columns, map(str, est.table.types), strict=True))["day"] == "DATE"
+
+
+LEVELS = ["small", "medium", "large"]  # not the order of the alphabet
+
+
+def leveled(make, order=LEVELS):
+    labels = LEVELS * 20
+    units = pd.DataFrame({"predicted": labels, "true": labels})
+    if make == "polars":
+        return pl.DataFrame(units.to_dict("list"), schema=dict.fromkeys(units, pl.Enum(order)))
+    if make == "duckdb":
+        kind = f"ENUM({', '.join(map(repr, order))})"
+        columns = ", ".join(f'"{name}"::{kind} AS "{name}"' for name in units)
+        return duckdb.sql(f"SELECT {columns} FROM units")
+    return units.astype(pd.CategoricalDtype(order, ordered=True))
+
+
+@pytest.mark.parametrize("make", ["pandas", "polars", "duckdb"])
+def test_ordered_categories_keep_their_order(make):
+    table = leveled(make)
+    est = correct(table, table, value=None, overlap=False)
+    assert list(est.classes) == LEVELS
+    assert list(correct(table, table, value=None, overlap=False, classes=LEVELS[::-1]).classes) == [
+        "large", "medium", "small",
+    ]  # fmt: skip
+
+
+def test_ordered_categories_of_numbers_and_of_one_table_only():
+    kind = pd.CategoricalDtype([3, 1, 2], ordered=True)
+    units = pd.DataFrame({"predicted": [1, 2, 3] * 20, "true": [1, 2, 3] * 20})
+    est = correct(units.astype(kind), units, value=None, overlap=False)
+    assert list(est.classes) == [3, 1, 2]
+    unordered = pd.CategoricalDtype(LEVELS)
+    plain = leveled("pandas").astype(unordered)
+    assert list(correct(plain, plain, value=None, overlap=False).classes) == sorted(LEVELS)
+
+
+def test_two_orders_of_the_classes_are_refused():
+    tables = leveled("pandas"), leveled("polars", LEVELS[::-1])
+    with pytest.raises(trueup.ClassError, match="same order in both tables"):
+        correct(*tables, value=None, overlap=False)
+
+
+def test_labels_in_messages_are_plain_python():
+    with pytest.raises(trueup.ClassError, match=r"Listed: \['a', 'c'\]"):
+        correct(classes=np.array(["a", "c"]))
+    est = trueup.correct_counts([[4, 1], [2, 3]], [10, 90], classes=np.array(["2.1", "3"]), seed=1)
+    assert est.info["warnings"]
+    assert "np." not in str(est)
+
+
+def test_a_score_is_not_a_class():
+    scored = UNITS.assign(predicted=UNITS["y"] / 60)
+    with pytest.raises(trueup.DataError, match="is it a score or an amount"):
+        correct(scored, overlap=False)

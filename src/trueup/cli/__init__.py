@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trueup import __version__
-from trueup.cli.console import Command, progress_bar, quiet_warnings, read_labels
+from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.options import (
+    DESIGN,
+    METHOD,
+    classes_option,
+    column_options,
+    labels_of,
+    list_option,
+    matrix_option,
+    prior_option,
+    run_options,
+    together,
+)
 from trueup.cli.serve import serve
 from trueup.cli.study import compare, paper, plan
 from trueup.cli.verify import verify
 
 if TYPE_CHECKING:
+    from trueup.cli.matrix import Matrix
     from trueup.estimate.result import Estimate
-
-DESIGN_WORDS = (
-    "How the test set was drawn: 'random' from the population, 'by_prediction' within predicted "
-    "classes, 'by_class' within true classes, 'shifted' from another period or population."
-)
-
-
-PRIOR_HELP = (
-    "perks, jeffreys, uniform; or from-counts:FILE:WEIGHT (an earlier audit), "
-    "from-range:CLASS:LOW-HIGH (an expert's range of a recall), diagonal:UNITS, dirichlet:FILE; "
-    "or one that is not conjugate: logistic-normal:ERROR:SD, hierarchical:ERROR, "
-    "truncated:LOW-HIGH, symmetric:SD, ordered, regression:COLUMN:log. See docs/priors.md."
-)
 
 
 class Group(click.Group):
     """A group of such commands."""
 
     command_class = Command
-    group_class = type
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,88 +43,34 @@ def main() -> None:
     """Totals you can defend, from classes a model predicted."""
 
 
-def together(*options: Callable[..., Any]) -> Callable[..., Any]:
-    """Make one decorator of several, so that commands can share them."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-table_options = together(
-    click.argument("predictions", type=click.Path()),
-    click.argument("test_set", type=click.Path()),
-    click.option("--predicted", default="predicted", show_default=True, help="Column in both."),
-    click.option("--true", default="true", show_default=True, help="Column in the test set."),
-    click.option("--value", help="Numeric column to total; without it, units are counted."),
-    click.option("--id", help="Unit id in both tables, to match the audited units."),
-    click.option(
-        "--missing",
-        type=click.Choice(["refuse", "leave_out"]),
-        default="refuse",
-        show_default=True,
-        help="What to do with rows without a usable class or value.",
-    ),
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(["refuse", "leave_out"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with rows without a usable class or value.",
 )
-
-
-def read_prior(context: click.Context, parameter: click.Parameter, text: str) -> object:
-    """Read ``--prior``."""
-    from trueup.cli.priors import parse_prior
-
-    return plainly(parse_prior, text)
-
-
-def read_rates(context: click.Context, parameter: click.Parameter, text: str | None) -> object:
-    """Read ``--rates``."""
-    from trueup.cli.priors import parse_rates
-
-    return None if text is None else plainly(parse_rates, text)
-
-
-def plainly(read: Callable[[str], object], text: str) -> object:
-    """Read an option; what is wrong with it is the user's to mend."""
-    from trueup.errors import TrueupError
-
-    try:
-        return read(text)
-    except TrueupError as error:
-        click.echo(f"Error: {error}", err=True)
-        raise click.exceptions.Exit(2) from None
-
-
-prior_option = click.option(
-    "--prior", default="perks", show_default=True, callback=read_prior, help=PRIOR_HELP
-)
-
-estimate_options = together(
-    click.option("--design", default="random", show_default=True, help=DESIGN_WORDS),
-    click.option("--method", default="auto", show_default=True, help="See the README."),
+case_options = together(
+    click.option("--design", default="random", show_default=True, help=DESIGN),
     prior_option,
-    click.option(
-        "--rates", "P", callback=read_rates, help="Known error rates: a matrix, as --test."
-    ),
-    click.option("--draws", type=int, default=4000, show_default=True, help="Draws."),
-    click.option("--interval", type=float, default=0.95, show_default=True, help="Its size."),
-    click.option("--seed", type=int, help="The same seed gives the same numbers."),
-    click.option(
-        "--noise/--no-noise",
-        default=True,
-        help="Whether to include which units are misclassified; without it, the paper's steps.",
-    ),
     click.option(
         "--overlap/--no-overlap",
         default=None,
-        help="Whether audited units are in the population. [default: unless --design shifted]",
+        help="Whether the audited units are in the population. [default: unless --design shifted]",
     ),
-    click.option("--classes", help="All classes in order, separated by commas."),
+)
+estimate_options = together(
+    case_options,
+    click.option("--method", default="auto", show_default=True, help=METHOD),
+    matrix_option("--rates", "P", help="Known error rates, rows true: 0.9,0.1;0.2,0.8."),
+    click.option(
+        "--noise/--no-noise",
+        default=True,
+        help="Whether the interval includes that it is random which units are misclassified.",
+    ),
+    run_options(4000),
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
-    click.option("--quiet", is_flag=True, help="Show no progress."),
     click.option(
         "--keep-on-interrupt",
         is_flag=True,
@@ -135,48 +80,34 @@ estimate_options = together(
 
 
 @main.command()
-@table_options
-@click.option("--by", multiple=True, help="Column: report per group. May be given several times.")
-@click.option("--strata", multiple=True, help="Column within which error rates differ. Likewise.")
+@column_options(required=True)
+@missing_option
+@click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
+@click.option(
+    "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
+)
 @click.option(
     "--pooling",
     default="partial",
     show_default=True,
-    help="How far the rates of strata are drawn together: partial, none or complete.",
+    help="How far the rates of strata are pooled: partial, none or complete.",
 )
 @estimate_options
 def correct(
-    predictions: str,
-    test_set: str,
-    classes: str | None,
-    output: str | None,
-    report: str | None,
-    as_json: bool,
-    quiet: bool,
-    keep_on_interrupt: bool,
-    **options: Any,
+    predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
 ) -> None:
     """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
     import trueup
-    from trueup.cli.priors import place_rates
 
-    write = writers(output, report, predictions, test_set)
-    if classes is None and options["P"] and options["P"][1]:  # the rates' file has labels
-        classes = ",".join(options["P"][1])
-    labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
-    if options["P"]:
-        options["P"] = place_rates(options["P"], labels)
-    with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
-        est = trueup.correct(predictions, test_set, classes=labels, progress=bar, **options)
-    show(est, as_json, write)
+    labels = labels_of(classes, [P], predictions, options["predicted"])
+    known = P and P.in_order(labels)
+    answer(trueup.correct, predictions, test_set, classes=labels, P=known, **options)
 
 
 @main.command()
-@table_options
-@click.option("--design", default="random", show_default=True, help=DESIGN_WORDS)
-@prior_option
-@click.option("--overlap/--no-overlap", default=None, help="As in `trueup correct`.")
-@click.option("--classes", help="All classes in order, separated by commas.")
+@column_options(required=True)
+@missing_option
+@case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 def check(
     predictions: str, test_set: str, classes: str | None, as_json: bool, **options: Any
@@ -186,63 +117,40 @@ def check(
 
     import trueup
 
-    labels = None if classes is None else read_labels(classes, predictions, options["predicted"])
+    labels = labels_of(classes, [], predictions, options["predicted"])
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
 
 
 @main.command()
-@click.option("--test", required=True, help='Test counts, rows true: "4,1;2,3", or a CSV file.')
-@click.option("--predicted-counts", required=True, help="Units per predicted class: 10,90.")
-@click.option("--predicted-sums", help="Sum of the value per predicted class.")
-@click.option("--predicted-squares", help="Sum of the squared value per predicted class.")
-@click.option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
-@click.option("--test-squares", help="Sum of the squared value of the test units, likewise.")
+@matrix_option(
+    "--test", required=True, help='Test counts, rows true: "4,1;2,3", or a CSV file with labels.'
+)
+@list_option(
+    "--predicted-counts",
+    required=True,
+    help="Units per predicted class, in the order of --classes: 10,90.",
+)
+@list_option("--predicted-sums", help="Sum of the value per predicted class.")
+@list_option("--predicted-squares", help="Sum of the squared value per predicted class.")
+@matrix_option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
+@matrix_option("--test-squares", help="Sum of their squared values, as --test.")
+@classes_option
 @estimate_options
-def numbers(
-    test: str,
-    predicted_counts: str,
-    predicted_sums: str | None,
-    predicted_squares: str | None,
-    test_sums: str | None,
-    test_squares: str | None,
-    classes: str | None,
-    output: str | None,
-    report: str | None,
-    as_json: bool,
-    quiet: bool,
-    keep_on_interrupt: bool,
-    **options: Any,
-) -> None:
+def numbers(classes: str | None, **options: Any) -> None:
     """Correct counts or totals that you already have as numbers."""
     import trueup
-    from trueup.cli.matrix import parse_list, parse_matrix
-    from trueup.cli.priors import place_rates
 
-    write = writers(output, report)
-    n, labels = parse_matrix("--test", test)
-    if classes is not None:
-        labels = [label.strip() for label in classes.split(",")]
-    if options["P"]:
-        labels = labels or options["P"][1]
-        options["P"] = place_rates(options["P"], labels)
-    with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
-        est = trueup.correct_counts(
-            n,
-            parse_list("--predicted-counts", predicted_counts),
-            parse_list("--predicted-sums", predicted_sums) if predicted_sums else None,
-            parse_list("--predicted-squares", predicted_squares) if predicted_squares else None,
-            parse_matrix("--test-sums", test_sums)[0] if test_sums else None,
-            parse_matrix("--test-squares", test_squares)[0] if test_squares else None,
-            classes=labels,
-            progress=bar,
-            **options,
-        )
-    show(est, as_json, write)
+    names = ("test", "test_sums", "test_squares", "P")
+    labels = labels_of(classes, [options[name] for name in names], None, "")
+    options |= {name: options[name] and options[name].in_order(labels) for name in names}
+    answer(trueup.correct_counts, classes=labels, **options)
 
 
 @main.command()
-@click.option("--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"))
+@click.option(
+    "--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"), show_default=True
+)
 @click.option("--seed", type=int, default=2019, show_default=True)
 def demo(folder: Path, seed: int) -> None:
     """Make a data set like the paper's, correct it with each method, and compare with the truth."""
@@ -252,29 +160,29 @@ def demo(folder: Path, seed: int) -> None:
         run_demo(folder, seed)
 
 
-def writers(output: str | None, report: str | None, *inputs: str) -> Callable[[Estimate], None]:
-    """Check both paths before any work is done, and give the function that writes to them."""
-    from trueup.present.output import writer
+def answer(
+    function: Callable[..., Estimate],
+    *tables: str,
+    output: str | None,
+    report: str | None,
+    as_json: bool,
+    quiet: bool,
+    keep_on_interrupt: bool,
+    **options: Any,
+) -> None:
+    """Check where to write, estimate, write, and print; warnings go to standard error."""
+    from trueup.present.output import as_text, writer
 
-    write = writer(output, *inputs)
-    if report is None:
-        return write
-    from trueup.present.report import check_path, write_report
+    write = writer(output, *tables)
+    if report is not None:
+        from trueup.present.report import check_path, write_report
 
-    target = check_path(report)
-
-    def both(est: Estimate) -> None:
-        write(est)
-        write_report(est, target)
-
-    return both
-
-
-def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> None:
-    """Write the file, then print the answer; warnings go to standard error."""
-    from trueup.present.output import as_text
-
+        target = check_path(report)
+    with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
+        est = function(*tables, progress=bar, **options)
     write(est)
+    if report is not None:
+        write_report(est, target)
     for warning in est.info["warnings"]:
         click.echo(f"Warning: {warning}", err=True)
     if as_json:
@@ -286,8 +194,3 @@ def show(est: Estimate, as_json: bool, write: Callable[[Estimate], None]) -> Non
 
 for command in (compare, paper, plan, serve, verify):
     main.add_command(command)
-
-
-def run(arguments: Sequence[str] | None = None) -> None:
-    """Run the command as the console does."""
-    main(arguments)

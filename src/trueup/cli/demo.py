@@ -11,6 +11,7 @@ import numpy as np
 from trueup.api import correct
 from trueup.errors import FileError
 from trueup.paper.webshops import WEBSHOP, predict, webshops
+from trueup.text import aligned
 
 __all__ = ["make_files", "run_demo"]
 
@@ -60,36 +61,25 @@ def make_files(folder: Path, seed: int) -> tuple[Path, Path, float]:
 
 def run_demo(folder: Path, seed: int) -> None:
     """Make the files, correct them with each method, print the answers and write a report."""
-    from rich.console import Console
-    from rich.table import Table
-
     predictions, test_set, truth = make_files(folder, seed)
-    columns = {"predicted": "predicted", "true": "true", "value": "turnover", "id": "company"}
     report = folder / "report.html"
-    table = Table(title="Turnover of webshops, in million euro", title_justify="left")
-    table.add_column("method", no_wrap=True)
-    for name in ("naive", "corrected", "95% interval", "truth"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = [("method", "naive", "corrected", "95% interval", "truth")]
     for label, options in METHODS.items():
-        est = correct(predictions, test_set, **columns, **options, seed=seed)  # type: ignore[arg-type]
+        est = correct(predictions, test_set, value="turnover", id="company", seed=seed, **options)  # type: ignore[arg-type]
         row = next(row for row in est.rows() if row["class"] == "webshop")
         interval = "–" if row["lower"] is None else f"{_m(row['lower'])} to {_m(row['upper'])}"
-        table.add_row(label, _m(row["naive"]), _m(row["estimate"]), interval, _m(truth))
+        table.append((label, _m(row["naive"]), _m(row["estimate"]), interval, _m(truth)))
     est.report(report)  # of the last, trueup's own
-    console = Console(width=100)
-    console.print(
+    print(
         f"{len(webshops().s):,} companies; the classifier errs 5% of the time in each class;\n"
         f"{TEST_SIZE} companies audited at random. Files: {predictions}, {test_set}\n",
-        highlight=False,
-    )
-    console.print(table)
-    console.print(
-        f"\nA report on the last one: {report}\n"
-        "The same from the command line:\n"
+        "Turnover of webshops, in million euro:",
+        *aligned(table),
+        f"\nA report on the last one: {report}",
+        "The same from the command line:",
         f"  trueup correct {predictions} {test_set} --value turnover --id company "
         f"--report {report}",
-        highlight=False,
-        soft_wrap=True,
+        sep="\n",
     )
 
 

@@ -1,19 +1,44 @@
-"""Numbers typed on the command line: ``4,1;2,3``, or a CSV file with a labelled matrix."""
+"""Numbers typed on the command line: ``4,1;2,3``, or a file with a labelled matrix."""
 
 from __future__ import annotations
 
 import csv
 import os
-from pathlib import Path
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
-from trueup.errors import DataError, FileError
+from trueup.errors import ClassError, DataError, FileError
 
-__all__ = ["parse_list", "parse_matrix"]
+__all__ = ["Matrix", "parse_list", "parse_matrix"]
 
 EXAMPLE = 'write rows with semicolons between them, as "4,1;2,3", or name a CSV file.'
+LIST = "write the numbers themselves, with commas between them, as 10,90."
+TOTALS = {"total", "totals", "sum", "grand total"}
 
 
-def parse_list(option: str, text: str) -> list[float]:
+class Matrix(NamedTuple):
+    """A matrix that an option gave, with the names of its classes if it has any."""
+
+    option: str
+    rows: list[list[float]]
+    labels: list[str] | None
+
+    def in_order(self, labels: Sequence[Hashable] | None) -> list[list[float]]:
+        """Return the rows and columns in the order of `labels`, if the matrix has its own."""
+        if self.labels is None or labels is None:
+            return self.rows
+        wanted = [str(label) for label in labels]
+        if sorted(wanted) != sorted(self.labels):
+            raise ClassError(
+                f"{self.option} must have the classes {wanted[:20]}; its file has "
+                f"{self.labels[:20]}.",
+                hint="--classes sets their order; to rename a class, change the file.",
+            )
+        at = [self.labels.index(label) for label in wanted]
+        return [[self.rows[g][h] for h in at] for g in at]
+
+
+def parse_list(option: str, text: str, hint: str = LIST) -> list[float]:
     """Read ``10,90``.
 
     Examples
@@ -21,60 +46,81 @@ def parse_list(option: str, text: str) -> list[float]:
     >>> parse_list("--predicted-counts", "10, 90")
     [10.0, 90.0]
     """
-    return [_number(option, word) for word in text.split(",")]
+    return [_number(option, word, hint) for word in text.split(",")]
 
 
-def parse_matrix(option: str, text: str) -> tuple[list[list[float]], list[str] | None]:
-    """Read a matrix, rows true; with the class names if it comes from a labelled file.
+def parse_matrix(option: str, text: str) -> Matrix:
+    """Read a matrix, rows true, from the text itself or from a file.
 
     Examples
     --------
-    >>> parse_matrix("--test", "4,1;2,3")
-    ([[4.0, 1.0], [2.0, 3.0]], None)
+    >>> parse_matrix("--test", "4,1;2,3").rows
+    [[4.0, 1.0], [2.0, 3.0]]
     """
-    if text.lower().endswith(".csv") or os.path.exists(text):
-        return _from_file(option, Path(text))
-    rows = [parse_list(option, row) for row in text.strip().strip(";").split(";")]
-    return _rectangle(option, rows), None
+    if text.lower().endswith((".csv", ".tsv", ".txt")) or os.path.exists(text):
+        found = _from_file(option, text)
+    else:
+        rows = [parse_list(option, row, EXAMPLE) for row in text.strip().strip(";").split(";")]
+        found = Matrix(option, rows, None)
+    lengths = [len(row) for row in found.rows]
+    if len(set(lengths)) > 1:
+        raise DataError(f"{option} must have rows of equal length; got {lengths}.", hint=EXAMPLE)
+    if _ends_in_totals(found.rows):
+        raise _with_totals(option, "its last row and column are the sums of the others")
+    return found
 
 
-def _from_file(option: str, path: Path) -> tuple[list[list[float]], list[str] | None]:
+def _from_file(option: str, path: str) -> Matrix:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)]
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            delimiter = max(",;\t", key=first.count)
+            cells = csv.reader(file, delimiter=delimiter)
+            rows = [[cell.strip() for cell in row] for row in cells if any(row)]
     except (OSError, ValueError, csv.Error) as error:  # ValueError: bytes that are no text
         reason = getattr(error, "strerror", None) or error
         raise FileError(
-            f"{option} must name a readable CSV file; {str(path)!r}: {reason}.", hint=EXAMPLE
+            f"{option} must name a readable CSV file; {path!r}: {reason}.", hint=EXAMPLE
         ) from None
     if not rows:
-        raise FileError(f"{option}: {str(path)!r} must hold a matrix; the file is empty.")
+        raise FileError(f"{option}: {path!r} must hold a matrix; the file is empty.")
     labels = None
     if not _is_number(rows[0][-1]):  # a header: predicted classes, with true ones down the side
-        columns = rows[0][1:]
-        labels = [row[0] for row in rows[1:]]
+        columns, labels = rows[0][1:], [row[0] for row in rows[1:]]
+        totals = [label for label in (*labels, *columns) if label.casefold() in TOTALS]
+        if totals:
+            raise _with_totals(option, f"{path!r} has a row or column {totals[0]!r}")
         if columns != labels:
             raise DataError(
-                f"{option}: the rows and the columns of {str(path)!r} must name the same classes "
-                f"in the same order; rows {labels}, columns {columns} came.",
+                f"{option}: the rows and the columns of {path!r} must name the same classes "
+                f"in the same order; got rows {labels}, columns {columns}.",
                 hint="true classes go down the side, predicted classes across the top.",
             )
         rows = [row[1:] for row in rows[1:]]
-    return _rectangle(option, [[_number(option, cell) for cell in row] for row in rows]), labels
+    return Matrix(option, [[_number(option, x, EXAMPLE) for x in row] for row in rows], labels)
 
 
-def _rectangle(option: str, rows: list[list[float]]) -> list[list[float]]:
-    if len({len(row) for row in rows}) > 1:
-        lengths = [len(row) for row in rows]
-        raise DataError(
-            f"{option} must have rows of equal length; lengths {lengths} came.", hint=EXAMPLE
-        )
-    return rows
+def _ends_in_totals(rows: list[list[float]]) -> bool:
+    """Whether the last row and the last column of three or more are the sums of the others."""
+    return (
+        len(rows) == len(rows[0]) > 2
+        and any(map(any, rows))
+        and all(sum(row[:-1]) == row[-1] for row in rows)
+        and all(sum(column[:-1]) == column[-1] for column in zip(*rows, strict=True))
+    )
 
 
-def _number(option: str, word: str) -> float:
+def _with_totals(option: str, what: str) -> DataError:
+    return DataError(
+        f"{option} must hold the classes only; {what}.",
+        hint="leave out the row and the column of totals.",
+    )
+
+
+def _number(option: str, word: str, hint: str) -> float:
     if not _is_number(word):
-        raise DataError(f"{option} must hold numbers; {word.strip()!r} came.", hint=EXAMPLE)
+        raise DataError(f"{option} must hold numbers; got {word.strip()!r}.", hint=hint)
     return float(word)
 
 

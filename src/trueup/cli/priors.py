@@ -1,8 +1,8 @@
-"""Priors as they are written on the command line: ``from-range:webshop:0.80-0.95``."""
+"""Priors on the command line, such as ``from-range:webshop:0.80-0.95``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,7 @@ from trueup.cli.matrix import parse_matrix
 from trueup.errors import OptionError, TrueupError
 from trueup.prior.elicited import Elicited, arranged
 
-__all__ = ["parse_prior", "parse_rates", "place_rates"]
-
-Rates = tuple[list[list[float]], list[str] | None]  # a matrix, and its labels if it has any
+__all__ = ["EXAMPLES", "parse_prior"]
 
 EXAMPLES = {
     "from-counts": "from-counts:matrix.csv:0.5",
@@ -32,7 +30,7 @@ EXAMPLES = {
 
 
 def parse_prior(text: str) -> object:
-    """Read what was written as ``--prior``; a plain word stays as it is.
+    """Read ``--prior``; a plain word is returned unchanged.
 
     Examples
     --------
@@ -52,22 +50,8 @@ def parse_prior(text: str) -> object:
         if isinstance(error, TrueupError):
             raise
         raise OptionError(
-            f"--prior {kind} must be written as {EXAMPLES[kind]}; {text!r} came."
+            f"--prior {kind} must be written as {EXAMPLES[kind]}; got {text!r}."
         ) from None
-
-
-def parse_rates(text: str) -> Rates:
-    """Read ``--rates``, a matrix of known error rates, with its labels if it has any."""
-    return parse_matrix("--rates", text)
-
-
-def place_rates(rates: Rates, labels: Sequence[Hashable] | None) -> list[list[float]]:
-    """Give known rates in the order of the labels, whatever that of their file."""
-    matrix, names = rates
-    if names is None or labels is None:
-        return matrix
-    found: list[list[float]] = arranged(np.asarray(matrix), names, list(labels)).tolist()
-    return found
 
 
 def _range(word: str) -> tuple[float, float]:
@@ -77,8 +61,8 @@ def _range(word: str) -> tuple[float, float]:
 
 def _from_counts(words: list[str]) -> Any:
     name, weight = ":".join(words[:-1]), float(words[-1])
-    matrix, names = parse_matrix("--prior from-counts", name)
-    return prior.from_counts(matrix, weight, classes=names)
+    _, matrix, labels = parse_matrix("--prior from-counts", name)
+    return prior.from_counts(matrix, weight, classes=labels)
 
 
 def _from_range(words: list[str]) -> Any:
@@ -90,7 +74,7 @@ def _from_range(words: list[str]) -> Any:
 
 
 def _dirichlet(words: list[str]) -> Any:
-    matrix, names = parse_matrix("--prior dirichlet", ":".join(words))
+    _, matrix, names = parse_matrix("--prior dirichlet", ":".join(words))
     if names is None:
         return prior.Dirichlet(matrix)
 

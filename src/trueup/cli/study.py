@@ -8,58 +8,63 @@ from typing import Any
 
 import click
 
-from trueup.cli.console import Command, progress_bar, quiet_warnings, read_labels
+from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.options import (
+    DESIGN,
+    METHOD,
+    column_options,
+    labels_of,
+    list_option,
+    matrix_option,
+    prior_option,
+    run_options,
+    together,
+)
+from trueup.errors import FileError, OptionError
 
 __all__ = ["compare", "paper", "plan"]
 
 
-def case_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say what the case is: tables, or what to assume."""
-    for option in reversed(
-        (
-            click.argument("predictions", type=click.Path(), required=False),
-            click.argument("test_set", type=click.Path(), required=False),
-            click.option("--predicted", default="predicted", show_default=True, help="Column."),
-            click.option("--true", default="true", show_default=True, help="Column."),
-            click.option("--value", help="Numeric column to total; without it, units."),
-            click.option("--id", help="Unit id in both tables."),
-            click.option("--classes", help="All classes in order, separated by commas."),
-            click.option(
-                "--rates",
-                help='Assumed error rates, rows true: "0.9,0.1;0.2,0.8", a CSV file, or one '
-                "number: the share that is right, the rest spread evenly.",
-            ),
-            click.option("--base-rates", help="Assumed shares of the true classes: 0.1,0.9."),
-            click.option("--units", type=int, help="Assumed size of the population."),
-            click.option(
-                "--spread",
-                type=float,
-                help="Assumed values to total: lognormal, with this spread; 0 are equal values.",
-            ),
-            click.option("--means", help="Their mean per true class: 1,3. [default: 1]"),
-            click.option("--test-base-rates", help="Shares of the classes in a shifted test set."),
-            click.option("--interest", help="The class that matters. [default: the smallest]"),
-            click.option("--prior", default="perks", show_default=True, help="As in correct."),
-            click.option("--draws", type=int, default=1000, show_default=True, help="Draws."),
-            click.option("--interval", type=float, default=0.95, show_default=True, help="Size."),
-            click.option("--seed", type=int, help="The same seed gives the same numbers."),
-            click.option("--plot", type=click.Path(), help="Write a chart to FILE.svg or .png."),
-            click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-            click.option("--quiet", is_flag=True, help="No progress bar."),
-        )
-    ):
-        command = option(command)
-    return command
+case_options = together(
+    column_options(required=False),
+    matrix_option(
+        "--rates",
+        help='Assumed error rates, rows true: "0.9,0.1;0.2,0.8", a CSV file, or one number: the '
+        "share predicted right in every class.",
+    ),
+    list_option("--base-rates", help="Assumed shares of the true classes: 0.1,0.9."),
+    click.option("--units", "N", type=int, help="Assumed size of the population."),
+    click.option(
+        "--spread",
+        type=float,
+        help="Assumed values to total: lognormal with this spread; 0 for equal values.",
+    ),
+    list_option("--means", help="Their mean per true class: 1,3. [default: 1]"),
+    list_option("--test-base-rates", help="Shares of the classes in a shifted test set."),
+    click.option("--interest", help="The class that matters. [default: the smallest]"),
+    prior_option,
+    run_options(1000),
+    click.option("--plot", type=click.Path(), help="Write a chart to FILE.svg or .png."),
+)
 
 
 @click.command(cls=Command)
 @case_options
-@click.option("--test-size", help="Test units: 200, or per class 100,100. [default: as it is]")
-@click.option("--design", default="random", show_default=True, help="How test units are drawn.")
-@click.option("--method", "methods", multiple=True, help="Only these; may be repeated.")
-@click.option("--replications", type=int, default=400, show_default=True, help="How many.")
+@list_option(
+    "--test-size", help="Test units: 200, or per class 100,100. [default: those of TEST_SET]"
+)
+@click.option("--design", default="random", show_default=True, help=DESIGN)
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    help="Compare only this method; may be repeated. One of those of `trueup correct`.",
+)
+@click.option(
+    "--replications", type=int, default=400, show_default=True, help="Simulated test sets."
+)
 def compare(
-    plot: str | None, as_json: bool, quiet: bool, test_size: str | None, **options: Any
+    plot: str | None, as_json: bool, quiet: bool, test_size: list[float] | None, **options: Any
 ) -> None:
     """See how every method would do on your case, by simulation with a known truth.
 
@@ -68,12 +73,11 @@ def compare(
     trueup compare --rates 0.9 --base-rates 0.1,0.9 --units 20000 --test-size 200
     """
     import trueup
-    from trueup.cli.matrix import parse_list
 
     _check_chart(plot)
     options["methods"] = options["methods"] or None
     if test_size is not None:
-        sizes = [int(x) if x.is_integer() else x for x in parse_list("--test-size", test_size)]
+        sizes = [int(x) if x.is_integer() else x for x in test_size]
         options["n"] = sizes[0] if len(sizes) == 1 else sizes
     with progress_bar(quiet) as bar, quiet_warnings():
         found = trueup.compare(**_case(options), progress=bar)
@@ -91,17 +95,30 @@ def compare(
 
 @click.command(cls=Command)
 @case_options
-@click.option("--half-width", type=float, help="The wanted half-width of the interval.")
-@click.option("--cv", type=float, help="Or the wanted coefficient of variation: 0.05.")
-@click.option("--next", "next_", type=int, help="Which units to audit next: how many.")
-@click.option("--certainty", type=int, default=0, help="Audit so many of the largest for certain.")
+@click.option("--half-width", type=float, help="The half-width of the interval to reach.")
+@click.option("--cv", type=float, help="Or the coefficient of variation to reach: 0.05.")
+@click.option("--next", "next_", type=int, help="Say which units to audit next: how many.")
+@click.option(
+    "--certainty", type=int, default=0, help="Always audit this many of the largest units."
+)
 @click.option("--by", help="Column of groups, to name them with --next.")
-@click.option("--worth", type=float, help="Test units that the assumed rates are worth.")
-@click.option("--cost", type=float, default=1.0, show_default=True, help="Of a label.")
-@click.option("--design", default="by_prediction", show_default=True, help="As in correct.")
-@click.option("--allocation", "allocations", multiple=True, help="Only these; may be repeated.")
-@click.option("--method", default="auto", show_default=True, help="As in correct.")
-@click.option("--replications", type=int, default=100, show_default=True, help="Test sets.")
+@click.option(
+    "--worth", type=float, help="How many test units' worth of knowledge the assumed rates are."
+)
+@click.option("--cost", type=float, default=1.0, show_default=True, help="Cost of a label.")
+@click.option("--design", default="by_prediction", show_default=True, help=DESIGN)
+@click.option(
+    "--allocation",
+    "allocations",
+    multiple=True,
+    default=("proportional", "equal", "neyman"),
+    show_default=True,
+    help="How test units are spread over predicted classes; may be repeated.",
+)
+@click.option("--method", default="auto", show_default=True, help=METHOD)
+@click.option(
+    "--replications", type=int, default=100, show_default=True, help="Simulated test sets."
+)
 def plan(plot: str | None, as_json: bool, quiet: bool, next_: int | None, **options: Any) -> None:
     """Say how many units to label for a wanted precision, and which next.
 
@@ -112,7 +129,6 @@ def plan(plot: str | None, as_json: bool, quiet: bool, next_: int | None, **opti
     import trueup
 
     _check_chart(plot)
-    options["allocations"] = options["allocations"] or ("proportional", "equal", "neyman")
     with progress_bar(quiet) as bar, quiet_warnings():
         found = trueup.plan(**_case(options), next=next_, progress=bar)
     answer = {
@@ -169,48 +185,39 @@ def _table_1(
 
 
 def _case(options: dict[str, Any]) -> dict[str, Any]:
-    """Turn what was typed into arguments."""
-    from trueup.cli.matrix import parse_list, parse_matrix
-    from trueup.errors import OptionError
+    """Turn the options of the case into the arguments of `compare` and `plan`."""
     from trueup.simulation import lognormal
 
-    options = dict(options)
-    rates, shares = options.pop("rates"), options.pop("base_rates")
-    spread, means = options.pop("spread"), options.pop("means")
-    classes = options.pop("classes")
-    options["N"] = options.pop("units")
-    given = options.pop("test_base_rates")
-    options["test_base_rates"] = parse_list("--test-base-rates", given) if given else None
-    beta = parse_list("--base-rates", shares) if shares else None
-    labels: list[Any] | None = None
-    P: list[list[float]] | None = None
-    if rates is not None:
-        P, labels = parse_matrix("--rates", rates)
-        if len(P) == 1 and len(P[0]) == 1:
-            if beta is None:
-                raise OptionError("One number as --rates needs --base-rates to count the classes.")
-            right, K = P[0][0], len(beta)
-            P = [[right if g == h else (1 - right) / (K - 1) for h in range(K)] for g in range(K)]
-    if classes is not None:
-        if options["predictions"] is not None:
-            labels = read_labels(classes, options["predictions"], options["predicted"])
-        else:
-            labels = [word.strip() for word in classes.split(",")]
+    rates, spread, means = (options.pop(name) for name in ("rates", "spread", "means"))
+    predictions, shares = options["predictions"], options["base_rates"]
+    if predictions is None or options["test_set"] is None:
+        needed = {"--rates": rates, "--base-rates": shares}
+        needed |= {"--units": options["N"]} if predictions is None else {}
+        if absent := [name for name, given in needed.items() if given is None]:
+            raise OptionError(
+                f"Without {'tables' if predictions is None else 'TEST_SET'}, "
+                f"{', '.join(needed)} must say what to assume; missing: {', '.join(absent)}.",
+                hint="name both tables, or add those options.",
+            )
+    labels = labels_of(options.pop("classes"), [rates], predictions, options["predicted"])
+    P = rates and rates.in_order(labels)
+    if P and len(P) == len(P[0]) == 1:
+        right, K = P[0][0], len(shares)
+        P = [[right if g == h else (1 - right) / (K - 1) for h in range(K)] for g in range(K)]
     values = None
     if spread is not None or means is not None:
-        values = lognormal(spread or 0.0, parse_list("--means", means) if means else 1.0)
-    return options | {"P": P, "base_rates": beta, "classes": labels, "values": values}
+        values = lognormal(spread or 0.0, 1.0 if means is None else means)
+    return options | {"P": P, "classes": labels, "values": values}
 
 
 def _check_chart(plot: str | None) -> None:
-    """Refuse a chart that could not be written before any work is done."""
+    """Refuse a chart that could not be written, before any work is done."""
     if plot is None:
         return
-    from trueup.errors import FileError, OptionError
     from trueup.present.plots.studies import load_altair
 
     if Path(plot).suffix.lower() not in (".svg", ".png"):
-        raise OptionError(f"--plot must end in .svg or .png; {Path(plot).name!r} came.")
+        raise OptionError(f"--plot must end in .svg or .png; got {Path(plot).name!r}.")
     if not Path(plot).parent.is_dir():
         raise FileError(f"The folder of --plot must exist; {str(Path(plot).parent)!r} does not.")
     load_altair()

@@ -26,7 +26,7 @@ LEAST = 5  # test units in a bin
 def bin_tables(
     population: Table, test_set: Table, prior: Regression, id: str | None, missing: str
 ) -> tuple[Table, Table, Regression]:
-    """Give both tables with a column of bins, and the prior with the bins' centres."""
+    """Return both tables with a column of bins, and the prior with the bins' centres."""
     column = prior.on
     check_value_kind(population, column, require_columns(population, [column])[column])
     matched = column not in test_set.kinds() and id is not None
@@ -40,7 +40,7 @@ def bin_tables(
     x = _numbers(found, column, test_set, missing)
     if prior.log and x.min() <= 0:
         raise DataError(
-            f"Column {column!r} must be positive for its logarithm; {x.min():g} came.",
+            f"Column {column!r} must be positive for its logarithm; got {x.min():g}.",
             hint="leave out log=True, or the units without value.",
         )
     bins = min(prior.bins, len(x) // LEAST)
@@ -48,7 +48,7 @@ def bin_tables(
     if bins < 2 or not len(middles):
         raise DataError(
             f"Rates that depend on {column!r} need at least {2 * LEAST} test units with different "
-            f"values; {len(x)} units with {len(middles) + 1} values came.",
+            f"values; got {len(x)} units with {len(middles) + 1} values.",
             hint="leave the column out.",
         )
     # an edge lies between two values, so that equal ones stay together
@@ -69,7 +69,7 @@ def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table, missing: st
     bad = ~np.isfinite(x)
     if bad.any() and missing == "refuse":
         refuse_missing(table, column, int(bad.sum()))
-    x = x[~bad]  # they are in no bin, and left out with it
+    x = x[~bad]  # rows without a value are in no bin, and left out
     if not len(x):
         raise empty_table(table)
     return x

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import ClassError, DataError
+from trueup.read.table import plain
 
 __all__ = ["Counts", "check_classes", "make_counts", "split"]
 
@@ -169,7 +170,7 @@ def make_counts(
             hint="add a row or a column of zeros for a class that was never seen there.",
         )
     K, shape = n.shape[-1], n.shape[:-1]
-    labels = tuple(range(K)) if classes is None else tuple(classes)
+    labels = tuple(range(K)) if classes is None else tuple(map(plain, classes))
     check_classes(labels, K)
     v_hat = _shaped("predicted_counts", _whole("predicted_counts", v_hat), shape)
     if v_hat.sum() == 0:

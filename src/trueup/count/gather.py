@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from trueup.count.counts import Counts
-from trueup.count.matched import check_id_kinds, matched_tally
+from trueup.count.matched import matched_tally
+from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.read.table import (
-    Kind,
     Missing,
     Progress,
     Table,
     Tally,
     class_kind,
     group_kind,
+    plain,
     require_columns,
 )
 
@@ -27,23 +29,18 @@ __all__ = ["gather", "gather_groups"]
 MOST_NAMED = 5  # how many offenders a message lists
 
 
-def gather(population: Table, test_set: Table, **options: Any) -> Counts:
+def gather(population: Table, test_set: Table, columns: Columns, **options: Any) -> Counts:
     """Count both tables and check that they fit together; see `gather_groups`."""
-    return gather_groups(population, test_set, **options).whole
+    return gather_groups(population, test_set, columns, **options).whole
 
 
 def gather_groups(
     population: Table,
     test_set: Table,
+    columns: Columns,
     *,
-    predicted: str,
-    true: str,
-    value: str | None,
-    id: str | None,
     overlap: bool,
-    classes: Sequence[Hashable] | None,
-    by: Sequence[str] = (),
-    strata: Sequence[str] = (),
+    classes: Sequence[Hashable] | None = None,
     missing: Missing = "refuse",
     progress: Progress | None = None,
 ) -> GroupCounts:
@@ -53,61 +50,43 @@ def gather_groups(
     class, stratum or value are refused, or left out and reported; rows without a group are a group
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
     group and stratum come from the population.
-
-    Raises
-    ------
-    DataError
-        When a table, or the two together, cannot be what the user says.
     """
     if missing not in ("refuse", "leave_out"):
-        raise OptionError(f'`missing` must be "refuse" or "leave_out"; {missing!r} came.')
+        raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
     if population.name == test_set.name:  # two files of one name: messages must tell which
         name = population.name
         population.name, test_set.name = f"{name} (predictions)", f"{name} (the test set)"
-    match = id if overlap else None
-    parts = [*strata, *by]
-    kinds, test_kinds = _check_kinds(population, test_set, predicted, true, value, match, parts)
-    placed = [c for c in parts if match is not None or c in test_kinds]
-    _check_strata(population, test_set, strata, placed, kinds, test_kinds)
-    place_groups = set(by) <= set(placed)
-    test_parts = parts if place_groups else list(strata)
+    columns = columns if overlap else replace(columns, id=None)
+    value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
+    absent = _check_columns(population, test_set, columns)
+    test_parts = strata if absent else parts
 
     options: dict[str, Any] = {"missing": missing, "nullable": by}
-    whole = population.tally([*parts, predicted], value, progress=progress, **options)
-    if match is not None:
-        audited = matched_tally(
-            population,
-            test_set,
-            parts=test_parts,
-            true=true,
-            predicted=predicted,
-            value=value,
-            id=match,
-            **options,
-        )
+    whole = population.tally([*parts, columns.predicted], value, progress=progress, **options)
+    if columns.id is not None:
+        audited = matched_tally(population, test_set, columns, test_parts, missing)
     else:
-        audited = test_set.tally([*test_parts, true, predicted], value, **options)
-    labels = _classes(
-        classes,
-        {key[-1] for key in whole.keys},
-        {label for key in audited.keys for label in key[-2:]},
-        population,
-        test_set,
-    )
+        keys = [*test_parts, columns.true, columns.predicted]
+        audited = test_set.tally(keys, value, **options)
+    seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
+    if classes is not None:
+        labels = _listed_classes(classes, (population, test_set), seen)
+    else:
+        orders = [population.order(columns.predicted), test_set.order(columns.true)]
+        labels = _common_classes(orders, (population, test_set), seen)
     notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
-    if by and not place_groups:
-        absent = [column for column in by if column not in placed]
+    if absent:
         notes.append(
             f"{test_set.name} has no column {absent}: its units inform every group, but are not "
-            "known exactly in any. Give `id`, or add the columns."
+            "known exactly in any. Name the `id` column, or add the columns."
         )
     found = assemble(
         _figures(whole, labels, axes=1),
         _figures(audited, labels, axes=2),
         labels,
-        strata=tuple(strata),
-        by=tuple(by),
-        placed=place_groups,
+        strata=strata,
+        by=by,
+        placed=not absent,
         totals=value is not None,
         signed=whole.signed,
         warnings=notes,
@@ -145,88 +124,74 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     found.warnings.append(words + " They inform the whole, but no group.")
 
 
-def _check_kinds(
-    population: Table,
-    test_set: Table,
-    predicted: str,
-    true: str,
-    value: str | None,
-    match: str | None,
-    parts: Sequence[str],
-) -> tuple[dict[str, Kind], dict[str, Kind]]:
-    wanted = [predicted, *([value] if value else []), *([match] if match else [])]
-    population_kinds = require_columns(population, [*wanted, *parts])
+def _check_columns(population: Table, test_set: Table, columns: Columns) -> list[str]:
+    """Check columns and their kinds; return the columns of groups that the test set lacks."""
+    predicted, true, match = columns.predicted, columns.true, columns.id
+    wanted = [predicted, *filter(None, (columns.value, match))]
+    kinds = require_columns(population, [*wanted, *columns.parts])
     test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
-    kinds = {
-        (population.name, predicted): class_kind(
-            population, predicted, population_kinds[predicted]
-        ),
-        (test_set.name, true): class_kind(test_set, true, test_kinds[true]),
-    }
-    if predicted in test_kinds:
-        kinds[test_set.name, predicted] = class_kind(test_set, predicted, test_kinds[predicted])
-    if len(set(kinds.values())) > 1:
-        listed = "; ".join(
-            f"{column!r} of {name}: {kind}" for (name, column), kind in kinds.items()
-        )
+    found = {f"{predicted!r} of {population.name}": class_kind(population, predicted, kinds)}
+    for column in (true, predicted):
+        if column in test_kinds:
+            found[f"{column!r} of {test_set.name}"] = class_kind(test_set, column, test_kinds)
+    if len(set(found.values())) > 1:
+        listed = "; ".join(f"{column}: {kind}" for column, kind in found.items())
         raise ClassError(
             f"The class columns must hold the same kind of label; {listed}.",
             hint="write the classes in the same way in both tables.",
         )
-    if match:
-        check_id_kinds(population, test_set, match)
-    for column in parts:
-        group_kind(population, column, population_kinds[column])
-    return population_kinds, test_kinds
-
-
-def _check_strata(
-    population: Table,
-    test_set: Table,
-    strata: Sequence[str],
-    placed: Sequence[str],
-    kinds: dict[str, Kind],
-    test_kinds: dict[str, Kind],
-) -> None:
-    require_columns(test_set, [column for column in strata if column not in placed])
-    for column in placed:
-        if column in test_kinds and test_kinds[column] != kinds[column]:
+    for column in columns.parts:
+        group_kind(population, column, kinds)
+    if match is None:
+        require_columns(test_set, columns.strata)
+    for column in (*filter(None, [match]), *columns.parts):
+        both = {kinds[column], test_kinds.get(column, kinds[column])}
+        if len(both) > 1 and not (column == match and both == {"integer", "number"}):
+            what = "id" if column == match else "label"
             raise DataError(
-                f"Column {column!r} must hold the same kind of label in both tables; in "
+                f"Column {column!r} must hold the same kind of {what} in both tables; in "
                 f"{population.name} it holds {kinds[column]}, in {test_set.name} "
                 f"{test_kinds[column]}.",
-                hint="write the labels in the same way in both tables.",
+                hint=f"write the {what}s in the same way in both tables.",
             )
+    return [] if match else [column for column in columns.by if column not in test_kinds]
 
 
-def _classes(
-    given: Sequence[Hashable] | None,
-    in_population: set[Hashable],
-    in_test: set[Hashable],
-    population: Table,
-    test_set: Table,
+def _listed_classes(
+    given: Sequence[Hashable], tables: tuple[Table, Table], seen: tuple[set[Any], set[Any]]
 ) -> list[Hashable]:
-    if given is not None:
-        for name, seen in ((population.name, in_population), (test_set.name, in_test)):
-            unknown = sorted(seen - set(given), key=str)
-            if unknown:
-                raise ClassError(
-                    f"{name} holds classes that `classes` does not list: {unknown[:MOST_NAMED]}.",
-                    hint=f"add them, or fix the spelling. Listed: {list(given)[:20]}.",
-                )
-        return list(given)
-    for name, seen, other, known in (
-        (population.name, in_population, test_set.name, in_test),
-        (test_set.name, in_test, population.name, in_population),
-    ):
-        unknown = sorted(seen - known, key=str)
-        if unknown:
+    listed = [plain(label) for label in given]
+    for table, labels in zip(tables, seen, strict=True):
+        if unknown := sorted(labels - set(listed), key=str):
             raise ClassError(
-                f"{name} holds classes that {other} never names: {unknown[:MOST_NAMED]}.",
-                hint="list all classes with classes=[...] (--classes), or fix the spelling. "
-                f"Known: {sorted(known, key=str)[:20]}.",
+                f"{table.name} holds classes that `classes` does not list: {unknown[:MOST_NAMED]}.",
+                hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
             )
-    return sorted(in_test)  # type: ignore[type-var]  # labels are of one kind
+    return listed
+
+
+def _common_classes(
+    orders: Sequence[list[Hashable] | None],
+    tables: tuple[Table, Table],
+    seen: tuple[set[Any], set[Any]],
+) -> list[Hashable]:
+    """Return the classes in the order of an ordered categorical; otherwise sorted."""
+    for here, there in ((0, 1), (1, 0)):
+        if unknown := sorted(seen[here] - seen[there], key=str):
+            raise ClassError(
+                f"{tables[here].name} holds classes that {tables[there].name} never names: "
+                f"{unknown[:MOST_NAMED]}.",
+                hint="list all classes with classes=[...] (--classes), or fix the spelling. "
+                f"Known: {sorted(seen[there], key=str)[:20]}.",
+            )
+    found = {tuple(x for x in order if x in seen[0]) for order in orders if order}
+    if len(found) > 1:
+        listed = " and ".join(str(list(order)) for order in sorted(found))
+        raise ClassError(
+            f"Ordered class columns must have the same order in both tables; got {listed}.",
+            hint="list all classes in order with classes=[...].",
+        )
+    return list(found.pop()) if found else sorted(seen[0])
 
 
 def _left_out(table: Table, tally: Tally) -> list[str]:

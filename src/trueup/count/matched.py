@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.read.table import Kind, Missing, Table, Tally, empty_table, plain, refuse_missing
 
-__all__ = ["check_id_kinds", "matched_tally"]
-
-
-def check_id_kinds(population: Table, test_set: Table, id: str) -> None:
-    """Refuse ids that are text in one table and numbers in the other: none would be found."""
-    kinds = [table.kinds()[id] for table in (population, test_set)]
-    if kinds[0] != kinds[1] and not set(kinds) <= {"integer", "number"}:
-        raise DataError(
-            f"Column {id!r} must hold the same kind of id in both tables; in {population.name} it "
-            f"holds {kinds[0]}, in {test_set.name} {kinds[1]}.",
-            hint="write the ids in the same way in both tables.",
-        )
+__all__ = ["matched_tally"]
 
 
 def matched_tally(
     population: Table,
     test_set: Table,
-    *,
+    columns: Columns,
     parts: Sequence[str],
-    true: str,
-    predicted: str,
-    value: str | None,
-    id: str,
-    nullable: Collection[str],
     missing: Missing,
 ) -> Tally:
     """Tally the test set by (*parts, true, predicted), all but `true` from the population."""
+    id, true, predicted, value = columns.id, columns.true, columns.predicted, columns.value
+    assert id is not None
     has_prediction = predicted in test_set.kinds()
     audited = [
         tuple(map(plain, row))
@@ -58,19 +45,16 @@ def matched_tally(
     found = population.rows([id, *parts, predicted], value=value, id=id, among=among)
     by_id = _by_id(found, ids, id, population, with_value=value is not None)
 
-    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in nullable]
-    cells: dict[tuple[Hashable, ...], list[tuple[int, float, float]]] = {}
-    differ, signed, without = [], False, 0
+    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in columns.by]
+    cells: dict[tuple[Hashable, ...], list[float]] = {}
+    differ = []
     for i, g, *prediction in usable:
         *part, h, y = by_id[i]
         if prediction and None not in (prediction[0], h) and prediction[0] != h:
             differ.append(i)
-        # the population's tally has counted these rows already: here they are left out as there
-        if not np.isfinite(y) or any((*part, h)[position] is None for position in wanted):
-            without += 1
-            continue
-        cells.setdefault((*part, g, h), []).append((1, y, y * y))
-        signed = signed or y < 0
+        # rows that the population's tally leaves out are left out here too
+        if np.isfinite(y) and all((*part, h)[position] is not None for position in wanted):
+            cells.setdefault((*part, g, h), []).append(y)
     if differ:
         raise DataError(
             f"{len(differ):,} audited units have another predicted class in {test_set.name} than "
@@ -83,20 +67,21 @@ def matched_tally(
             "value for any of them.",
             hint="are these the right columns?",
         )
-    figures = [np.array(part) for part in cells.values()]
+    values = [np.array(cell) for cell in cells.values()]
+    units = np.array([len(y) for y in values], dtype=np.int64)
     return Tally(
         keys=list(cells),
-        units=np.array([len(part) for part in figures], dtype=np.int64),
-        sums=np.array([part[:, 1].sum() for part in figures]),
-        squares=np.array([part[:, 2].sum() for part in figures]),
-        signed=signed,
+        units=units,
+        sums=np.array([y.sum() for y in values]),
+        squares=np.array([(y * y).sum() for y in values]),
+        signed=any((y < 0).any() for y in values),
         left_out=left_out,
-        rows_left_out=len(audited) - len(usable) + without,
+        rows_left_out=len(audited) - int(units.sum()),
     )
 
 
 def _written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:
-    """Give ids as the population writes them: pandas makes 7.0 of 7 in a column with a gap."""
+    """Return ids as the population has them: pandas writes 7.0 for 7 in a column with a gap."""
     if kind == "number":
         return [float(i) for i in ids]
     if kind == "integer":
@@ -112,12 +97,12 @@ def _by_id(
     *,
     with_value: bool,
 ) -> dict[Hashable, tuple[Any, ...]]:
-    """Give the labels of each audited unit and its value (1 when units are counted)."""
+    """Return the labels of each audited unit and its value (1 when units are counted)."""
     by_id = {}
     for row in found:
-        labels = tuple(map(plain, row[: len(row) - 1])) if with_value else tuple(map(plain, row))
-        y = 1.0 if not with_value else np.nan if plain(row[-1]) is None else float(row[-1])
-        by_id[labels[0]] = (*labels[1:], y)
+        i, *labels = map(plain, row)
+        y = labels.pop() if with_value else 1.0
+        by_id[i] = (*labels, np.nan if y is None else float(y))
     _refuse_duplicates([plain(row[0]) for row in found], id, population)
     absent = [i for i in ids if i not in by_id]
     if absent:
@@ -135,6 +120,6 @@ def _refuse_duplicates(ids: Sequence[Hashable], id: str, table: Table) -> None:
     if twice:
         raise DataError(
             f"Column {id!r} of {table.name} must name each unit once; {twice[0]!r} comes more than "
-            f"once (rows too many: {len(twice):,}).",
+            f"once ({len(twice):,} duplicate rows in all).",
             hint="remove the duplicate rows.",
         )

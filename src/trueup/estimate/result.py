@@ -238,10 +238,14 @@ class Estimate:
         largest = max(numbers, default=0.0)
         decimals = 0 if largest >= 10_000 else 1 if largest >= 100 else 3
         form = "{:.4g}" if largest >= 1e15 or 0 < largest < 0.01 else f"{{:,.{decimals}f}}"
+        forms = dict.fromkeys(FIGURES, form)
+        for name in FIGURES:  # a column of whole numbers needs no decimals
+            if largest < 1e15 and all((row[name] or 0.0).is_integer() for row in rows):
+                forms[name] = "{:,.0f}"
         words = [name for name in rows[0] if name not in FIGURES]
         cells = [
             ["" if row[name] is None else str(row[name]) for name in words]
-            + ["–" if row[name] is None else form.format(row[name]) for name in FIGURES]
+            + ["–" if row[name] is None else forms[name].format(row[name]) for name in FIGURES]
             for row in rows
         ]
         return [*words, *FIGURES], cells

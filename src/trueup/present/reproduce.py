@@ -1,58 +1,56 @@
-"""How to make the same numbers again: the call, the command, versions, and hashes of the inputs."""
+"""How to reproduce the numbers: the call, the command, versions, and hashes of the inputs."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import inspect
 import json
 import os
 import platform
 import shlex
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from trueup import api
 from trueup.count.counts import Counts
+from trueup.errors import FileError
 from trueup.estimate.result import Estimate
+from trueup.read.paths import find
 
-__all__ = ["command_line", "counts_hash", "file_hashes", "python_call", "versions"]
+__all__ = [
+    "command_line",
+    "counts_hash",
+    "file_hashes",
+    "only_in_python",
+    "parameters",
+    "python_call",
+    "versions",
+]
 
-BLOCK = 1 << 20
 MOST_BYTES = 16 << 30
 MOST_FILES = 100
-TABLES = {"correct": ("predictions", "test_set"), "correct_counts": ()}
-# What the commands take; anything else can only be said in Python.
-OPTIONS = {
-    "correct": (
-        "predicted", "true", "value", "by", "strata", "pooling", "id", "overlap", "classes",
-        "missing", "design", "method", "prior", "noise", "draws", "interval", "seed",
-        "P",
-    ),
-    "correct_counts": (
-        "test", "predicted_counts", "predicted_sums", "predicted_squares", "test_sums", "classes",
-        "design", "method", "prior", "overlap", "noise", "draws", "interval", "seed",
-        "P",
-    ),
-}  # fmt: skip
-COMMANDS = {"correct": "correct", "correct_counts": "numbers"}
+TABLES = ("predictions", "test_set")
+
+
+def parameters(function: str) -> dict[str, Any]:
+    """Return the options of `correct` or `correct_counts` with their defaults: the one list.
+
+    Examples
+    --------
+    >>> parameters("correct")["draws"]
+    4000
+    """
+    found = inspect.signature(getattr(api, function)).parameters
+    return {name: option.default for name, option in found.items() if name != "progress"}
 
 
 def options_given(est: Estimate) -> dict[str, Any]:
-    """Every option that is not at its default, and the seed that was used."""
-    function = est.asked["function"]
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(getattr(api, function)).parameters.items()
-    }
-    given = {
-        name: x
-        for name, x in est.asked.items()
-        if name != "function" and not _same(x, defaults.get(name, inspect.Parameter.empty))
-    }
-    return given | {"seed": est.info["seed"]}
+    """Return every option that is not at its default, and the seed that was used."""
+    defaults = parameters(est.asked["function"])
+    given = {name: est.asked[name] for name in defaults if name in est.asked}
+    changed = {name: x for name, x in given.items() if not _same(x, defaults[name])}
+    return changed | {"seed": est.info["seed"]}
 
 
 def _same(x: Any, default: Any) -> bool:
@@ -60,77 +58,66 @@ def _same(x: Any, default: Any) -> bool:
 
 
 def python_call(est: Estimate) -> str | None:
-    """Give the call in Python; None for an estimate that no public function made."""
+    """Return the call in Python; None for an estimate that no public function made."""
     if "function" not in est.asked:
         return None
-    given = options_given(est)
-    function = est.asked["function"]
-    names = [*TABLES[function], *(name for name in given if name not in TABLES[function])]
     parts = [
-        _python(given[name]) if name in TABLES[function] else f"{name}={_python(given[name])}"
-        for name in names
-        if name in given
+        _python(x) if name in TABLES else f"{name}={_python(x)}"
+        for name, x in options_given(est).items()
     ]
     inside = ",\n    ".join(parts)
-    return f"import trueup\n\nest = trueup.{function}(\n    {inside},\n)"
+    return f"import trueup\n\nest = trueup.{est.asked['function']}(\n    {inside},\n)"
 
 
 def _python(x: Any) -> str:
-    if isinstance(x, str) and x.startswith("<") and x.endswith(">") and "." in x:
-        return f"...  # a {x[1:-1]}"  # a table that was not a file
-    if isinstance(x, np.ndarray):
-        return repr(x.tolist())
-    return repr(x)
+    if _is_table(x):
+        return f"...  # a {x[1:-1]}"
+    return repr(x.tolist() if isinstance(x, np.ndarray) else x)
+
+
+def _is_table(x: Any) -> bool:
+    """Whether the argument was a table in memory, of which only the kind is kept."""
+    return isinstance(x, str) and x.startswith("<") and x.endswith(">") and "." in x
 
 
 def command_line(est: Estimate) -> str | None:
-    """Give the command that makes the same numbers; None where only Python can say it."""
-    function = est.asked.get("function")
-    if function not in COMMANDS:
+    """Return the command that makes the same numbers; None where only Python can."""
+    if "function" not in est.asked or only_in_python(est):
         return None
-    given = options_given(est)
-    words = ["trueup", COMMANDS[function]]
-    for name in TABLES[function]:
-        path = given.pop(name)
-        if path.startswith("<"):
-            return None
-        words.append(path)
-    if any(name not in OPTIONS[function] for name in given):
-        return None
-    for name, x in given.items():
-        flag = "--" + name.replace("_", "-")
-        if isinstance(x, bool):
-            words.append(flag if x else f"--no-{name}")
-        elif name in ("by", "strata"):
-            columns = [x] if isinstance(x, str) else x
-            words += [word for column in columns for word in (flag, str(column))]
-        elif name in ("test", "test_sums"):
-            words += [flag, ";".join(_numbers(row) for row in np.asarray(x))]
-        elif name.startswith("predicted_"):
-            words += [flag, _numbers(np.asarray(x))]
-        elif name == "classes":
-            if any("," in str(label) for label in x):
-                return None
-            words += [flag, ",".join(map(str, x))]
-        elif name == "P":
-            if np.ndim(x) != 2:
-                return None
-            words += ["--rates", ";".join(_numbers(row) for row in np.asarray(x))]
-        elif getattr(x, "word", ""):  # a prior as the command line spelled it
-            words += [flag, x.word]
-        elif isinstance(x, str | int | float):
-            words += [flag, str(x)]
-        else:
-            return None
-    return shlex.join(words)
+    command = "correct" if est.asked["function"] == "correct" else "numbers"
+    words = [word for name, x in options_given(est).items() for word in _words(name, x) or ()]
+    return shlex.join(["trueup", command, *words])
 
 
-def _numbers(values: Any) -> str:
-    return ",".join(f"{x:.17g}" for x in values.tolist())
+def only_in_python(est: Estimate) -> list[str]:
+    """Return the arguments of this estimate that the command line has no words for."""
+    return [name for name, x in options_given(est).items() if _words(name, x) is None]
+
+
+def _words(name: str, x: Any) -> list[str] | None:
+    flag = "--rates" if name == "P" else "--" + name.replace("_", "-")
+    if name == "keep_draws" or _is_table(x):
+        return None
+    if name in TABLES:
+        return [x]
+    if isinstance(x, bool):
+        return [flag if x else f"--no-{name}"]
+    if name in ("by", "strata"):
+        return [word for column in ([x] if isinstance(x, str) else x) for word in (flag, column)]
+    if name == "classes":
+        labels = [str(label) for label in x]
+        return None if any("," in label for label in labels) else [flag, ",".join(labels)]
+    if name in ("P", "test") or name.startswith(("predicted_", "test_")):
+        if np.ndim(x) > 2:
+            return None
+        rows = np.atleast_2d(np.asarray(x)).tolist()
+        return [flag, ";".join(",".join(f"{cell:.17g}" for cell in row) for row in rows)]
+    word = getattr(x, "word", "") or x  # a prior as the command line spelled it
+    return [flag, str(word)] if isinstance(word, str | int | float) else None
 
 
 def versions() -> dict[str, str]:
-    """Give the versions that the numbers depend on."""
+    """Return the versions that the numbers depend on."""
     import scipy
 
     from trueup import __version__
@@ -144,7 +131,7 @@ def versions() -> dict[str, str]:
 
 
 def counts_hash(counts: Counts) -> str:
-    """Give the SHA-256 of the data in numbers: classes, n, v̂, û and what else there is.
+    """Return the SHA-256 of the data in numbers: classes, n, v̂, û and sums of squares if known.
 
     Examples
     --------
@@ -161,40 +148,31 @@ def counts_hash(counts: Counts) -> str:
 
 
 def file_hashes(est: Estimate) -> list[tuple[str, str, str]]:
-    """Give name, size and SHA-256 of each input file, as it is now."""
+    """Return name, size and SHA-256 of each input file that `correct` reads, as it is now."""
     found = []
-    for name in ("predictions", "test_set"):
-        path = est.asked.get(name)
-        if not isinstance(path, str) or path.startswith("<"):
+    for path in (est.asked.get(name) for name in TABLES):
+        if path is None or _is_table(path):
             continue
-        files = sorted(_files(path))
-        if not files:
+        try:
+            files = find(path).files
+        except FileError:
             found.append((path, "–", "no longer there when the report was written"))
+            continue
         found += [(file, *_hashed(file)) for file in files[:MOST_FILES]]
         if len(files) > MOST_FILES:
             found.append((f"… {len(files) - MOST_FILES:,} more files", "–", "not hashed"))
     return found
 
 
-def _files(path: str) -> Iterator[str]:
-    if os.path.isfile(path):
-        yield path
-    elif os.path.isdir(path):
-        for folder, _, files in os.walk(path):
-            yield from (os.path.join(folder, f) for f in files if not f.startswith((".", "_")))
-    else:
-        yield from (file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
-
-
 def _hashed(file: str) -> tuple[str, str]:
+    if "://" in file:
+        return "–", "an address: not hashed"
     try:
         size = os.path.getsize(file)
         if size > MOST_BYTES:
             return f"{size:,} bytes", "not hashed: larger than 16 GiB"
-        digest = hashlib.sha256()
         with open(file, "rb") as content:
-            while block := content.read(BLOCK):
-                digest.update(block)
+            digest = hashlib.file_digest(content, "sha256")
     except OSError as error:
         return "–", f"not readable: {error.strerror}"
     return f"{size:,} bytes", digest.hexdigest()

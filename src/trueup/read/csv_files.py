@@ -1,9 +1,9 @@
-"""CSV files: what a line may mean, decided here and not by what DuckDB guesses from the first.
+"""CSV files: how lines are read, decided here and not by DuckDB's guesses.
 
-DuckDB looks at the first 20,480 lines of a file to find out how it is written, and what it finds
-there it applies to the rest without a word. So nothing that could change a figure is left to it:
-the quote is a double quote, dates are ISO dates, labels are read as text and understood in
-`as_label`, and lines above the header may be a title but not data.
+DuckDB looks at the first 20,480 lines of a file to find out how it is written, and silently applies
+that to the rest. So nothing that could change a figure is left to it: the quote is a double quote,
+dates are ISO dates, labels are read as text and converted in `as_label`, and lines above the header
+may be a title but not data.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MOST_ABOVE = 20
 
 
 def plain_types(types: dict[str, str], spelled: dict[str, bool]) -> dict[str, str]:
-    """Give DuckDB's types of columns, with text where it guesses: yes and no, times of day, zones.
+    """Return DuckDB's types, but text for its guesses: yes and no, times of day, time zones.
 
-    `spelled` says of every column that it takes for BOOLEAN whether all labels are true or false.
+    `spelled` says of each BOOLEAN column whether all its labels are the words true or false.
     """
     return {
         name: "VARCHAR" if kind_of(kind) == "other" or not spelled.get(name, True) else kind
@@ -44,7 +44,7 @@ def plain_types(types: dict[str, str], spelled: dict[str, bool]) -> dict[str, st
 
 
 def as_label(text: Any, kind: Kind, column: str, table: str) -> Any:
-    """Understand a label as the kind that its column holds; one that cannot be so is refused."""
+    """Convert a label to the kind that its column holds, or refuse it."""
     if not isinstance(text, str) or kind == "text":
         return text
     word = text.strip()
@@ -62,14 +62,14 @@ def as_label(text: Any, kind: Kind, column: str, table: str) -> Any:
     raise DataError(
         f"Column {column!r} of {table} must hold labels of one kind; it begins with "
         f"{KIND_WORDS[kind]}, but {text!r} comes later.",
-        hint="correct that line, or write every label as text that is no number.",
+        hint="correct that line, or write every label as text that is not a number.",
     )
 
 
 def check_lines_above(
     files: Sequence[str], skipped: int, delimiter: str, names: Sequence[str], table: str
 ) -> None:
-    """Refuse lines above the header that are no title: a second header, or rows of a table."""
+    """Refuse lines above the header that are not a title: another header, or rows of a table."""
     if not skipped:
         return
     if len(files) > 1:
@@ -92,5 +92,5 @@ def check_lines_above(
         )
         raise FileError(
             f"{table} must be one table with one header; {what}.",
-            hint="were files with different columns put together? Give them one layout.",
+            hint="were files with different columns joined together? They need the same columns.",
         )

@@ -36,13 +36,13 @@ class DuckTable:
     _bins: tuple[str, str, list[float]] | None = None  # the bin's name, its column, its edges
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
-        """Give the table with one column more: how many of the edges this column is above."""
+        """Return the table with a column of bins: how many of the edges a value is above."""
         table = copy.copy(self)
         table._bins = (name, column, [float(edge) for edge in edges])
         return table
 
     def _column(self, column: str) -> str:
-        """Give a column in SQL, or what a bin is made of; unusable values are in none."""
+        """Return a column in SQL, or the expression of a bin, which is null for unusable values."""
         if self._bins is None or column != self._bins[0]:
             return identifier(column)
         _, of, edges = self._bins
@@ -51,7 +51,7 @@ class DuckTable:
         return f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)"
 
     def _from(self, columns: Sequence[str], value: str | None) -> str:
-        """Give the FROM clause; a bin is read as its column."""
+        """Return the FROM clause; a bin is read as its column."""
         name, of = self._bins[:2] if self._bins else ("", "")
         return self._source([of if c == name and name else c for c in columns], value)
 
@@ -59,24 +59,28 @@ class DuckTable:
         raise NotImplementedError
 
     def _types(self) -> dict[str, str]:
-        """Give DuckDB's type of every column."""
+        """Return DuckDB's type of every column."""
         raise NotImplementedError
 
     def _source(self, columns: Sequence[str], value: str | None) -> str:
-        """Give the FROM clause for a query of these columns and this value."""
+        """Return the FROM clause for a query of these columns and this value."""
         raise NotImplementedError
 
     def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Give the rows with the labels of these leading columns as the table means them."""
+        """Return the rows with the labels of these leading columns as their own kind."""
         return rows
 
     def kinds(self) -> dict[str, Kind]:
-        """Give the columns and what kind of values each holds."""
+        """Return the columns and the kind of values that each holds."""
         found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
         return found | ({self._bins[0]: "integer"} if self._bins else {})
 
+    def order(self, column: str) -> list[Hashable] | None:
+        """Return None: a file says nothing about the order of its labels."""
+        return None
+
     def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
-        """Give the one query of `tally`; the `careful` one counts and skips unusable values."""
+        """Return the query of `tally`; the `careful` one counts and skips unusable values."""
         labels = [f"{self._column(key)} AS key_{i}" for i, key in enumerate(keys)]
         groups = ", ".join(f"key_{i}" for i in range(len(keys)))
         source = self._from(keys, value)
@@ -126,7 +130,7 @@ class DuckTable:
         id: str | None = None,
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
+        """Return these columns, then the value: of every unit, or of the ids `among`."""
         chosen = [*map(self._column, columns), *([f"{identifier(value)}::DOUBLE"] if value else [])]
         source = self._from([column for column in columns if column != id], value)
         sql = f"SELECT {', '.join(chosen)} FROM {source}"
@@ -139,7 +143,7 @@ class DuckTable:
         raise NotImplementedError
 
     def largest(self, value: str, count: int) -> list[float]:
-        """Give the `count` largest values."""
+        """Return the `count` largest values."""
         values = f"SELECT {identifier(value)}::DOUBLE AS y FROM {self._source([], value)}"
         sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
         return [row[0] for row in self._query(sql)]
@@ -153,7 +157,7 @@ class RelationTable(DuckTable):
         self._relation = relation
 
     def plan(self, sql: str) -> Any:
-        """Give the lazy relation of a query on this one."""
+        """Return the lazy relation of a query on this one."""
         return self._relation.query("trueup_relation", sql)
 
     @contextmanager
@@ -170,6 +174,11 @@ class RelationTable(DuckTable):
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
         with self._reading():
             return self.plan(sql).fetchall()  # type: ignore[no-any-return]
+
+    def order(self, column: str) -> list[Hashable] | None:
+        """Return the values of an ENUM in their order."""
+        kind = dict(zip(self._relation.columns, self._relation.types, strict=True))[column]
+        return list(kind.children[0][1]) if kind.id == "enum" else None
 
     def _types(self) -> dict[str, str]:
         with self._reading():
@@ -191,7 +200,7 @@ class RelationTable(DuckTable):
 def run_with_progress(
     connection: Any, sql: str, progress: Progress | None
 ) -> list[tuple[Any, ...]]:
-    """Run a query in a thread and say from this one how far it is; Ctrl-C stops the query."""
+    """Run a query in a thread and report its progress from this one; Ctrl-C stops the query."""
     if progress is None:
         return connection.execute(sql).fetchall()  # type: ignore[no-any-return]
     found: list[Any] = []
@@ -220,12 +229,12 @@ def run_with_progress(
 
 
 def first_line(error: BaseException) -> str:
-    """Give the first line of a message: the rest is a library's advice to itself."""
+    """Return the first line of a library's message."""
     return str(error).strip().splitlines()[0]
 
 
 def reason(error: BaseException) -> str:
-    """Give what DuckDB says: the first line, and of a line of CSV what is wrong with it."""
+    """Return DuckDB's first line, and for an error in a CSV line what is wrong with it."""
     first, *more = [line.strip() for line in str(error).strip().splitlines()]
     if "CSV Error on Line" not in first:
         return first
@@ -234,7 +243,7 @@ def reason(error: BaseException) -> str:
 
 
 def identifier(column: str) -> str:
-    """Give the name of a column in SQL."""
+    """Return the name of a column in SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
@@ -254,14 +263,14 @@ def _literal(value: Any) -> str:
 
 
 def quoted(text: str | Sequence[str]) -> str:
-    """Give a text in SQL, or a list of them."""
+    """Return a text in SQL, or a list of them."""
     if isinstance(text, str):
         return "'" + text.replace("'", "''") + "'"
     return f"[{', '.join(map(quoted, text))}]"
 
 
 def kind_of(duckdb_type: str) -> Kind:
-    """Give the kind of values that a type of DuckDB holds."""
+    """Return the kind of values that a type of DuckDB holds."""
     kind = duckdb_type.removeprefix("U").split("(")[0]
     if kind in INTEGERS:
         return "integer"

@@ -7,20 +7,30 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from trueup.errors import FileError
-from trueup.read.arrow_files import arrow_dataset, check_batches
+from trueup.read.binary_files import (
+    CUT_OFF,
+    arrow_dataset,
+    check_batches,
+    layouts_sql,
+    types_of,
+)
 from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, plain_types
 from trueup.read.duck import DuckTable, identifier, quoted, reason, run_with_progress
-from trueup.read.parquet_files import layouts_sql, types_of
 from trueup.read.paths import find
 from trueup.read.table import Progress, empty_table
 
-if TYPE_CHECKING:
-    import duckdb
-
 __all__ = ["FileTable"]
+
+LINES = "open the file and check its header and the lines named."
+NOT_UTF_8 = (
+    'save it as UTF-8: in Excel as "CSV UTF-8", or with '
+    "`iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv`."
+)
 
 
 class FileTable(DuckTable):
@@ -36,17 +46,13 @@ class FileTable(DuckTable):
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
         connection = duckdb.connect(":memory:trueup")  # one engine for all of our connections
         connection.execute("SET enable_progress_bar = false; SET preserve_insertion_order = false")
         if self._format == "arrow":
-            connection.register("trueup_arrow", arrow_dataset(self._path, self._found.files))
+            connection.register("trueup_arrow", arrow_dataset(self._found.files, self.name))
         return connection
 
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
-        import duckdb
-
         if progress is not None:  # measured, but not printed: that is the caller's
             self._connection.execute(
                 "SET enable_progress_bar_print = false; SET enable_progress_bar = true"
@@ -60,15 +66,15 @@ class FileTable(DuckTable):
         return rows
 
     def _check_unchanged(self) -> None:
-        """Refuse files that were written to since they were opened: counts of two halves."""
+        """Refuse files that changed since they were opened."""
         now: set[tuple[str, int, int]] = set()
         with contextlib.suppress(OSError, FileError):  # a file that is gone has no state
             now = find(self._path).states()
         if now != self._seen:
             changed = sorted({os.path.basename(file) for file, *_ in now ^ self._seen})
             raise FileError(
-                f"{self.name} must stay as it is while it is read; it changed: {changed[:5]}.",
-                hint="wait until it is written, or read a copy.",
+                f"{self.name} must not change while it is read; these files did: {changed[:5]}.",
+                hint="wait until they are written, or read a copy.",
             )
 
     def _explained(self, error: duckdb.Error) -> FileError:
@@ -78,18 +84,16 @@ class FileTable(DuckTable):
             return self._mismatch(self._lacking())
         if mismatch:
             return self._mismatch(message.split("\n")[0].split("schema mismatch in glob: ")[-1])
+        hint = CUT_OFF if self._format != "csv" else NOT_UTF_8 if "utf-8" in message else LINES
         return FileError(
-            f"{self.name} must be a readable table; DuckDB says: {reason(error)}",
-            hint="is the file whole? Open it and check its header and the lines named."
-            if self._format == "csv"
-            else "is the file whole? A copy or download that was cut off looks like this.",
+            f"{self.name} must be a readable table; DuckDB says: {reason(error)}", hint=hint
         )
 
     def _mismatch(self, words: str) -> FileError:
         return FileError(
             f"The files of {self._path!r} must have the same columns of the same type; "
             f"{words.strip()}",
-            hint="name only files of one layout, or write them again with one.",
+            hint="name only files with the same columns.",
         )
 
     def _lacking(self) -> str:
@@ -111,7 +115,7 @@ class FileTable(DuckTable):
         return self._plain(types) if self._format == "csv" else types
 
     def _plain(self, types: dict[str, str]) -> dict[str, str]:
-        """Check how a CSV file begins, and give the types of its columns without the guesses."""
+        """Check how a CSV file begins; return its columns' types without DuckDB's guesses."""
         first = quoted(self._found.patterns()[0])
         ((skipped, delimiter),) = self._query(
             f"SELECT SkipRows, Delimiter FROM sniff_csv({first}, {OPTIONS})"
@@ -144,18 +148,15 @@ class FileTable(DuckTable):
         return f"read_csv({paths}, {OPTIONS}{options})"
 
     def _source(self, columns: Sequence[str], value: str | None) -> str:
-        """Give the reader, with types that no later line can change.
+        """Return the reader, with types that no later line can change.
 
-        DuckDB decides a CSV column's type by its first 20,480 lines, and then rounds a decimal in a
-        column of whole numbers without a word. So values are read as decimals from the start, and
-        labels as text, which `_labels` reads as what they are.
+        DuckDB decides a CSV column's type by its first 20,480 lines, and then silently rounds a
+        decimal in a column of whole numbers. So values are read as decimals from the start, and
+        labels as text, which `_labels` converts.
         """
         used = [*columns, *([value] if value else [])]
-        if self._format == "parquet" and self._many:
-            self._check_types(used)
-        if self._format == "arrow":
-            self._check_batches(used)
         if self._format != "csv":
+            self._check_columns([column for column in used if column not in self._checked])
             return self._reader()
         kinds, partitions = self.kinds(), self._found.partitions()
         types = {name: "VARCHAR" for name in columns if kinds[name] != "number"}
@@ -173,29 +174,23 @@ class FileTable(DuckTable):
             for row in rows
         ]
 
-    def _check_types(self, columns: Sequence[str]) -> None:
-        """Refuse files in which a column has another type: DuckDB would cast it, and round."""
-        wanted = [column for column in columns if column not in self._checked]
-        if not wanted:
+    def _check_columns(self, columns: Sequence[str]) -> None:
+        """Refuse broken Arrow data, and Parquet files whose types differ: DuckDB would round."""
+        self._checked.update(columns)
+        if columns and self._format == "arrow":
+            check_batches(self._found.files, columns, self.name)
+        if not columns or self._format == "arrow" or not self._many:
             return
         (first, *others) = self._query(layouts_sql(self._found.patterns()))
         types = types_of(first[0])
         for schema, file in others:
             here = types_of(schema)
-            for column in wanted:
+            for column in columns:
                 if column in types and here.get(column, types[column]) != types[column]:
                     raise self._mismatch(
                         f"{column!r} is {types[column]} in {os.path.basename(first[1])} and "
                         f"{here[column]} in {os.path.basename(file)}."
                     )
-        self._checked.update(wanted)
-
-    def _check_batches(self, columns: Sequence[str]) -> None:
-        """Refuse Arrow data that are broken, each column once."""
-        wanted = [column for column in columns if column not in self._checked]
-        if wanted:
-            check_batches(self._found.files, wanted, self.name)
-        self._checked.update(wanted)
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""

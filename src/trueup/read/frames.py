@@ -1,9 +1,8 @@
-"""Tables in dataframes: counted by the user's own library or cluster, through Narwhals.
+"""Dataframes, counted by the user's own library or cluster, through Narwhals.
 
-A table that is in memory is counted in one pass of its library; one that is not (Polars' lazy
-frames, Dask, Ibis, Spark) in one query of its engine. Σy is added in two parts that together are y:
-`high`, rounded so coarsely that its sums are exact, and `low`, what the rounding left. See
-docs/tables.md for what is left of rounding errors after that.
+A table in memory is counted in one pass of its library; a lazy one (Polars, Dask, Ibis, Spark) in
+one query of its engine. Σy is added in two parts: `high`, rounded so coarsely that its
+sums are exact, and `low`, the remainder. docs/tables.md says how small the rounding errors are.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
+
 from trueup.errors import DataError
-from trueup.read.arrow_sums import sums_by
 from trueup.read.libraries import collect, kind_of, reading
 from trueup.read.native import (
     local_frame,
@@ -21,7 +21,7 @@ from trueup.read.native import (
     with_plain_dictionaries,
     with_plain_types,
 )
-from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally
+from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally, plain
 
 __all__ = ["FrameTable"]
 
@@ -35,15 +35,14 @@ class FrameTable:
     """A dataframe of any library that Narwhals knows as a table of units."""
 
     def __init__(self, frame: object, role: str) -> None:
-        import narwhals.stable.v2 as nw
-
         self.name = role
         with reading(self):
             try:
                 self._frame: Any = nw.from_native(frame)
+                self._given = self._frame.collect_schema()
             except TypeError:
                 raise DataError(
-                    f"{role} must be a path or a dataframe; {type(frame).__name__} came.",
+                    f"{role} must be a path or a dataframe; got {type(frame).__name__}.",
                     hint="pass a pandas, Polars or PyArrow table, or the path of a CSV file.",
                 ) from None
             if self._frame.implementation.is_pandas():
@@ -54,9 +53,7 @@ class FrameTable:
             self._schema = self._frame.collect_schema()
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
-        """Give the table with one column more: how many of the edges this column is above."""
-        import narwhals.stable.v2 as nw
-
+        """Return the table with a column of bins: how many of the edges a value is above."""
         x = nw.col(column).cast(nw.Float64)
         above = nw.lit(0)
         for edge in edges:
@@ -69,8 +66,13 @@ class FrameTable:
         return FrameTable(native, self.name)
 
     def kinds(self) -> dict[str, Kind]:
-        """Give the columns and what kind of values each holds."""
+        """Return the columns and the kind of values that each holds."""
         return {name: kind_of(dtype) for name, dtype in self._schema.items()}
+
+    def order(self, column: str) -> list[Hashable] | None:
+        """Return the categories of an ordered categorical or an enum, in their order."""
+        dtype = self._given.get(column)  # a bin is not in the table that was given
+        return [*map(plain, dtype.categories)] if isinstance(dtype, nw.Enum) else None
 
     def tally(
         self,
@@ -84,8 +86,6 @@ class FrameTable:
         """Count units and total `value` per combination of `keys`."""
         names = [f"trueup_key_{i}" for i in range(len(keys))]
         if value is None:
-            import narwhals.stable.v2 as nw
-
             with reading(self):
                 counted = self._keys(keys).group_by(names, drop_null_keys=False)
                 found = collect(counted.agg(nw.len().alias("units")))
@@ -102,22 +102,16 @@ class FrameTable:
         return self._frame.select(*labels, *more)
 
     def _label(self, column: str) -> Any:
-        import narwhals.stable.v2 as nw
-
         dictionary = isinstance(self._schema[column], nw.Categorical | nw.Enum)
         if dictionary and self._frame.implementation.is_pyarrow():  # it cannot group by those
             return nw.col(column).cast(nw.String)
         return nw.col(column)
 
     def _whole(self, value: str) -> bool:
-        import narwhals.stable.v2 as nw
-
         return bool(self._schema[value] == nw.Int64)
 
     def _columns(self, keys: Sequence[str], value: str) -> Any:
-        """Give the keys and y as a double; of a long whole number `high` and `low` as well."""
-        import narwhals.stable.v2 as nw
-
+        """Return the keys and y as a double; for 64-bit whole numbers `high` and `low` as well."""
         column, high, low = nw.col(value), nw.col("high"), nw.col("low")
         if not self._whole(value):
             if self._frame.implementation.is_pandas():
@@ -141,19 +135,17 @@ class FrameTable:
         return frame.with_columns(y=high + low)
 
     def _doubles(self, value: str) -> Any:
-        """Give a column of pandas as it holds NaN and null alike: in plain doubles."""
+        """Return a column of pandas as plain doubles, in which null is NaN."""
         column = self._frame.to_native()[value]
         return column.to_numpy(dtype="float64", na_value=math.nan)
 
     def plan(self, keys: Sequence[str], value: str, *, careful: bool = False) -> Any:
-        """Give the group-by as one query that has not run yet.
+        """Return the group-by as one lazy query.
 
         Unusable values show in its sums; the `careful` one counts them apart and leaves them out.
         Columns come first, then plain aggregates of them: expressions inside ``agg`` fail on
         PyArrow and Dask.
         """
-        import narwhals.stable.v2 as nw
-
         frame, whole = self._columns(keys, value), self._whole(value)
         y, usable = nw.col("y"), nw.col("usable")
         if careful:
@@ -191,13 +183,11 @@ class FrameTable:
         return rows
 
     def _in_memory(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]] | None:
-        """Count a table in memory by the shortest way, or give None if it is not for that.
+        """Count a table in memory the fastest way; None if it is lazy or has unusable values.
 
         One look at the values first: are all of them usable, is one negative, and how large can a
         sum become?
         """
-        import narwhals.stable.v2 as nw
-
         if self._lazy:
             return None
         frame = self._columns(keys, value)
@@ -211,19 +201,16 @@ class FrameTable:
         implementation = frame.implementation
         names = [f"trueup_key_{i}" for i in range(len(keys))]
         sigma = 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290)))
-        if implementation.is_pyarrow() and not self._whole(value):
-            found = sums_by(frame.to_native(), names, sigma)
-        else:
-            parts: tuple[str, ...] = ("high", "low")
-            if self._whole(value):
-                frame = _squared(frame, None)
-            elif implementation.is_pandas_like():  # it adds with Kahan's method
-                frame, parts = _squared(frame, None), ("y",)
-            else:  # Polars, whose eager group-by is three times as slow
-                frame = _squared(frame.lazy(), sigma)
-            grouped = frame.group_by(names, drop_null_keys=False)
-            sums = (nw.col(name).sum() for name in (*parts, "y2"))
-            found = collect(grouped.agg(nw.len().alias("units"), *sums))
+        parts: tuple[str, ...] = ("high", "low")
+        if self._whole(value):
+            frame = _squared(frame, None)
+        elif implementation.is_pandas_like():  # it adds with Kahan's method
+            frame, parts = _squared(frame, None), ("y",)
+        else:  # Polars' eager group-by is three times as slow as its lazy one
+            frame = _squared(frame.lazy() if implementation.is_polars() else frame, sigma)
+        grouped = frame.group_by(names, drop_null_keys=False)
+        sums = (nw.col(name).sum() for name in (*parts, "y2"))
+        found = collect(grouped.agg(nw.len().alias("units"), *sums))
         least = -1.0 if signed else 0.0
         return [
             (*row[: len(keys) + 1], 0, math.fsum(row[len(keys) + 1 : -1]), row[-1], least)
@@ -238,9 +225,7 @@ class FrameTable:
         id: str | None = None,
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
-        import narwhals.stable.v2 as nw
-
+        """Return these columns, then the value: of every unit, or of the ids `among`."""
         frame = self._frame
         if id is not None:
             frame = frame.filter(nw.col(id).is_in(list(among)))
@@ -251,9 +236,7 @@ class FrameTable:
             return collect(frame.select(*chosen))
 
     def largest(self, value: str, count: int) -> list[float]:
-        """Give the `count` largest values."""
-        import narwhals.stable.v2 as nw
-
+        """Return the `count` largest values."""
         y = nw.col("y")
         frame = self._columns([], value).select("y")
         frame = frame.filter(((y - y) == 0.0).fill_null(False))
@@ -280,8 +263,6 @@ def _squared(frame: Any, sigma: float | None) -> Any:
 
     (y + σ) − σ is y rounded to multiples of σ·2⁻⁵²: sums of those below σ need no rounding.
     """
-    import narwhals.stable.v2 as nw
-
     y = nw.col("y")
     if sigma is None:
         return frame.with_columns(y2=y * y)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import narwhals.stable.v2 as nw
+
 from trueup.errors import DataError, TrueupError
 from trueup.read.table import Kind, Table
 
@@ -14,7 +16,7 @@ __all__ = ["collect", "kind_of", "reading"]
 
 @contextmanager
 def reading(table: Table) -> Iterator[None]:
-    """Give what a library says about a table that it cannot read as an error of ours."""
+    """Turn a library's error about a table into one of ours."""
     try:
         yield
     except (TrueupError, MemoryError):
@@ -29,9 +31,7 @@ def reading(table: Table) -> Iterator[None]:
 
 
 def collect(frame: Any) -> list[tuple[Any, ...]]:
-    """Run the query where the table is, and give its few rows as they come."""
-    import narwhals.stable.v2 as nw
-
+    """Run the query where the table is, and return its few rows."""
     if isinstance(frame, nw.LazyFrame):
         if frame.implementation.is_spark_like() and hasattr(frame.to_native(), "collect"):
             return [tuple(row) for row in frame.to_native().collect()]
@@ -40,9 +40,7 @@ def collect(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def kind_of(dtype: Any) -> Kind:
-    """Give the kind of values that a type of Narwhals holds."""
-    import narwhals.stable.v2 as nw
-
+    """Return the kind of values that a type of Narwhals holds."""
     if dtype.is_integer():
         return "integer"
     if dtype.is_numeric():

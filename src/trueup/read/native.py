@@ -1,4 +1,4 @@
-"""Dataframes made here: results of the user's own kind, and pandas' objects as what they are."""
+"""Dataframes made here: results of the user's own kind, and pandas columns with plain types."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make_frame(columns: dict[str, list[Any]], library: Any) -> Any:
 
 
 def one_kind(cells: list[Any]) -> list[Any]:
-    """Give dates among times as times, and numbers that no 64 bits hold as text."""
+    """Return cells of one type: dates among times as times, whole numbers above 64 bits as text."""
     kinds = {type(cell) for cell in cells}
     if {datetime.date, datetime.datetime} <= kinds:
         midnight = datetime.time.min
@@ -74,9 +74,9 @@ def _pandas_dtype(cells: list[Any]) -> str | None:
 
 
 def with_plain_types(frame: Any) -> Any:
-    """Give a pandas table whose columns of Python dates, decimals or numbers have a type.
+    """Return a pandas table whose columns of Python dates, decimals or numbers have a type.
 
-    The user's own table stays as it is. Columns that hold anything else are left to be refused.
+    The user's own table does not change. Columns that hold anything else are refused later.
     """
     import pandas as pd
 
@@ -95,7 +95,7 @@ def with_plain_types(frame: Any) -> Any:
 
 
 def with_plain_dictionaries(table: Any) -> Any:
-    """Give a PyArrow table whose dictionaries of anything but text are what they hold."""
+    """Return a PyArrow table whose dictionaries are decoded, except those of text."""
     for i, field in enumerate(table.schema):
         held = getattr(field.type, "value_type", None)
         if str(field.type).startswith("dictionary") and "string" not in str(held):

@@ -18,6 +18,9 @@ FORMATS = {
 }
 
 
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+
+
 @dataclass(frozen=True)
 class Found:
     """The files of a path, all of one format; `many` when the path may mean several."""
@@ -27,11 +30,11 @@ class Found:
     many: bool
 
     def patterns(self) -> list[str]:
-        """Give what DuckDB shall read: files as they are called, an address with its own signs."""
+        """Return the paths for DuckDB: local names escaped, addresses unchanged."""
         return [file if "://" in file else glob.escape(file) for file in self.files]
 
     def states(self) -> set[tuple[str, int, int]]:
-        """Give size and time of every file; an address that is not a local file has none."""
+        """Return the size and time of every local file; addresses have none."""
         return {
             (file, state.st_size, state.st_mtime_ns)
             for file in self.files
@@ -40,16 +43,16 @@ class Found:
         }
 
     def partitions(self) -> set[str]:
-        """Give the columns whose values are in the names of folders, such as year=2024."""
+        """Return the columns whose values are in the names of folders, such as year=2024."""
         parts = (part for file in self.files for part in os.path.dirname(file).split(os.sep))
         return {part.split("=")[0] for part in parts if "=" in part}
 
 
 def find(path: str) -> Found:
-    """Give the files of a path. What is there is listed here, once, for every format alike.
+    """Return the files that a path means: ``~``, ``file://``, a folder, a glob or an address.
 
-    A name with glob signs that exists is that file. Folders are searched to the bottom, through
-    links too; names that begin with a dot or an underscore are somebody's working files.
+    A file whose own name has glob characters is that file. Folders are searched recursively,
+    through links too, without hidden files: names that begin with a dot or an underscore.
     """
     if path.startswith("file://"):
         path = unquote(path.removeprefix("file://"))
@@ -60,8 +63,8 @@ def find(path: str) -> Found:
         files = sorted(file for file in _inside(path) if _ending(file))
         if not files:
             raise FileError(
-                f"The folder {path!r} must hold CSV, Parquet or Arrow files; none is there.",
-                hint="give the folder that holds the files themselves, or a glob.",
+                f"The folder {path!r} must hold CSV, Parquet or Arrow files; it has none.",
+                hint="name the folder that holds the files themselves, or use a glob.",
             )
         return Found(_format(files, path), files, many=True)
     if os.path.isfile(path):
@@ -95,7 +98,7 @@ def _hidden(name: str) -> bool:
 
 
 def _ending(file: str) -> str | None:
-    """Give the ending that tells the format, whatever its case."""
+    """Return the ending that tells the format, ignoring case."""
     endings = (ending for known in FORMATS.values() for ending in known)
     return next((ending for ending in endings if file.lower().endswith(ending)), None)
 
@@ -106,13 +109,16 @@ def _format(files: list[str], path: str) -> str:
     if None in endings:
         name = next(os.path.basename(file) for file in files if not _ending(file))
         raise FileError(
-            f"A table must be a CSV, a Parquet or an Arrow file; {name!r} came.",
-            hint="rename it to end in .csv, .parquet or .arrow, or pass a dataframe.",
+            f"A table must be a CSV, a Parquet or an Arrow file; got {name!r}.",
+            hint="save the sheet as CSV, or read it with pandas.read_excel and pass the dataframe."
+            if name.lower().endswith(SHEETS)
+            else f"the name must end in one of {[e for known in FORMATS.values() for e in known]}; "
+            "or pass a dataframe.",
         )
     if len(formats) > 1:
         listed = sorted(ending for ending in endings if ending)
         raise FileError(
             f"The folder {path!r} must hold files of one format; it holds {listed}.",
-            hint=f"give a glob, such as {os.path.join(path, '*' + listed[0])!r}.",
+            hint=f"use a glob, such as {os.path.join(path, '*' + listed[0])!r}.",
         )
     return formats.pop()

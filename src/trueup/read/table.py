@@ -1,7 +1,7 @@
 """What trueup asks of a table: a group-by, a few rows by id, and the largest values.
 
-A table is a file (`files.py`), a DuckDB relation (`duck.py`) or a dataframe (`frames.py`); all give
-the same `Tally`, and nothing larger than that ever reaches the rest of the package.
+A table is a file (`files.py`), a DuckDB relation (`duck.py`) or a dataframe (`frames.py`). All
+return the same `Tally`; nothing larger reaches the rest of the package.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
 Missing = Literal["refuse", "leave_out"]
 Progress = Callable[[float], None]
 
+LABELS: tuple[Kind, ...] = ("text", "integer", "boolean")
 KIND_WORDS = {
     "text": "text",
     "integer": "whole numbers",
@@ -68,7 +69,10 @@ class Table(Protocol):
     name: str
 
     def kinds(self) -> dict[str, Kind]:
-        """Give the columns and what kind of values each holds."""
+        """Return the columns and the kind of values that each holds."""
+
+    def order(self, column: str) -> list[Hashable] | None:
+        """Return the labels in the order that the column's own type gives them, if it does."""
 
     def tally(
         self,
@@ -92,13 +96,13 @@ class Table(Protocol):
         id: str | None = None,
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
-        """Give these columns, then the value, of every unit or of those whose `id` is `among`."""
+        """Return these columns, then the value: of every unit, or of the ids `among`."""
 
     def largest(self, value: str, count: int) -> list[float]:
-        """Give the `count` largest values."""
+        """Return the `count` largest values."""
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> Table:
-        """Give the table with one column more: how many of the edges this column is above."""
+        """Return the table with a column of bins: how many of the edges a value is above."""
 
     def native(self, columns: dict[str, list[Any]]) -> Any:
         """Make a dataframe of the user's own kind from columns."""
@@ -120,30 +124,36 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
 
 
 def _near(column: str, names: Collection[str]) -> list[str]:
-    """Give up to three names that a column may have been meant by, whatever their case."""
+    """Return up to three names that are close to a column, ignoring case."""
     folded = {str(name).casefold(): name for name in names}
     near = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
     return [folded[name] for name in near]
 
 
-def class_kind(table: Table, column: str, kind: Kind) -> Kind:
-    """Check that a column can hold classes, and give its kind."""
-    return _label_kind(table, column, kind, ("text", "integer", "boolean"), "classes")
+def class_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
+    """Check that a column can hold classes, and return its kind."""
+    return _label_kind(table, column, kinds[column], LABELS, "classes")
 
 
-def group_kind(table: Table, column: str, kind: Kind) -> Kind:
-    """Check that a column can hold groups, and give its kind: dates may be groups too."""
-    return _label_kind(table, column, kind, ("text", "integer", "boolean", "date"), "groups")
+def group_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
+    """Check that a column can hold groups, which may be dates too, and return its kind."""
+    return _label_kind(table, column, kinds[column], (*LABELS, "date"), "groups")
 
 
 def _label_kind(table: Table, column: str, kind: Kind, known: Collection[Kind], what: str) -> Kind:
     if kind not in known:
         *most, last = (KIND_WORDS[k] for k in known)
+        hint = "cast it to text or to whole numbers first."
+        if kind == "number":
+            hint = (
+                f"is it a score or an amount? Name the column that holds the {what} themselves. "
+                "(In pandas, a missing value turns whole numbers into decimals: "
+                "use astype('Int64').)"
+            )
         raise DataError(
             f"Column {column!r} of {table.name} must hold {what} as {', '.join(most)} or {last}; "
             f"it holds {KIND_WORDS[kind]}.",
-            hint="cast it to text or to whole numbers first. In pandas, whole numbers with a "
-            "missing one among them became decimals: astype('Int64') mends that.",
+            hint=hint,
         )
     return kind
 
@@ -200,7 +210,7 @@ def make_tally(
         raise DataError(
             f"Column {value!r} of {table.name} must hold values whose squares can be added up; "
             "some are too large for that.",
-            hint="give the value in larger units, such as millions.",
+            hint="write the value in larger units, such as millions.",
         )
 
     def added(x: NDArray[Any]) -> NDArray[Any]:
@@ -238,20 +248,20 @@ def empty_table(table: Table) -> DataError:
 
 
 def refuse_missing(table: Table, column: str, count: int) -> None:
-    """Refuse a column with missing values, in the same words whatever engine found them."""
+    """Refuse a column with missing values."""
     raise DataError(
         f"Column {column!r} of {table.name} must have a usable value for every unit; "
         f"{count:,} {'row has' if count == 1 else 'rows have'} none (null, NaN or infinite).",
         hint='repair those rows, or leave them out with missing="leave_out" (--missing leave_out); '
-        "the answer then says how many.",
+        "a warning then says how many.",
     )
 
 
 def plain(label: Any) -> Any:
-    """Give Python's own value of a label, so that one table's labels equal another's.
+    """Return a label as a plain Python value, so that labels of different libraries are equal.
 
     NumPy's scalars become Python's, every library's null becomes None, and a time at midnight
-    becomes its date: pandas has no dates of its own.
+    becomes a date: pandas has no type for dates.
     """
     if is_missing(label):
         return None

@@ -13,6 +13,7 @@ from trueup.present.reproduce import (
     command_line,
     counts_hash,
     file_hashes,
+    only_in_python,
     python_call,
     versions,
 )
@@ -222,7 +223,8 @@ def reproduce(est: Estimate) -> Markup:
     if call:
         parts += [tag("p", "In Python:"), tag("pre", call)]
     if call and not command:
-        parts.append(tag("p", "The command line cannot say this: some inputs were not files."))
+        unsaid = ", ".join(only_in_python(est))
+        parts.append(tag("p", f"Only Python can say this: the command line cannot take {unsaid}."))
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     parts.append(tag("p", f"Made with {known}; seed {est.info['seed']}."))
     files = file_hashes(est)
