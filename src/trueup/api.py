@@ -14,7 +14,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from trueup.count.counts import Counts, make_counts
-from trueup.count.names import check_names, group_names, names_of
+from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import POOLINGS, check_options, make_settings, one_of
 from trueup.errors import OptionError, TrueupWarning
@@ -119,8 +119,7 @@ def correct(
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
-    check_names(predicted=predicted, true=true, value=value, id=id)
-    groups, within = group_names(by), names_of("strata", strata)
+    columns = Columns(predicted, true, value, id, by, strata)  # type: ignore[arg-type]
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in ("random", "by_prediction")
@@ -135,18 +134,13 @@ def correct(
         if strata:
             raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
         population, audited, prior = bin_tables(population, audited, prior, id, missing)
-        within = (prior.bin_name,)
+        columns = replace(columns, strata=(prior.bin_name,))
     found = gather_groups(
         population,
         audited,
-        predicted=predicted,
-        true=true,
-        value=value,
-        id=id,
+        columns,
         overlap=design != "shifted" if overlap is None else overlap,
         classes=classes,
-        by=groups,
-        strata=within,
         missing=missing,
         progress=progress,
     )
@@ -154,7 +148,7 @@ def correct(
         found.whole,
         population.native,
         found.warnings,
-        (found, pooling, keep_draws) if groups or within else None,
+        (found, pooling, keep_draws) if columns.parts else None,
         asked,
         design=design,
         method=method,

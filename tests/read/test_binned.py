@@ -10,6 +10,7 @@ from tests.read.makers import FILES, LOCAL, make
 import trueup as tu
 from trueup.count.bins import LEAST, bin_tables
 from trueup.count.gather import gather_groups
+from trueup.count.names import Columns
 from trueup.read import open_table
 
 ENGINES = (*LOCAL, *FILES, "ibis-duckdb", "ibis-sqlite")
@@ -35,9 +36,11 @@ def binned(population, test_set, column="x", *, id=None, missing="refuse", **opt
     tables = open_table(population, "predictions"), open_table(test_set, "the test set")
     *tables, prior = bin_tables(*tables, prior, id, missing)
     found = gather_groups(
-        *tables, predicted="predicted", true="true", value="x", id=id, overlap=True, classes=None,
-        by=(), strata=(prior.bin_name,), missing=missing,
-    )  # fmt: skip
+        *tables,
+        Columns(value="x", id=id, strata=(prior.bin_name,)),
+        overlap=True,
+        missing=missing,
+    )
     return found, prior
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import trueup
 from trueup.count.gather import gather_groups
+from trueup.count.names import Columns
 from trueup.read import open_table
 
 POPULATION = {
@@ -27,12 +28,13 @@ TEST_SET = {
 }
 
 
-def counted(population=POPULATION, test_set=TEST_SET, **options):
-    given = {"predicted": "predicted", "true": "true", "value": "y", "id": None, "overlap": True}
+def counted(population=POPULATION, test_set=TEST_SET, overlap=True, missing="refuse", **columns):
     return gather_groups(
         open_table(pa.table(population), "predictions"),
         open_table(pa.table(test_set), "the test set"),
-        **(given | {"classes": None} | options),
+        Columns(**({"value": "y"} | columns)),
+        overlap=overlap,
+        missing=missing,
     )
 
 

@@ -7,6 +7,7 @@ from tests.read.makers import ENGINES, make
 
 import trueup
 from trueup.count.gather import gather_groups
+from trueup.count.names import Columns
 from trueup.read import open_table
 
 rng = np.random.default_rng(6)
@@ -24,7 +25,6 @@ POPULATION = pa.table(
 AUDITED = POPULATION.slice(100, 80)
 TRUE = np.where(rng.random(80) < 0.7, PREDICTED[100:180], "b")
 TEST_SET = AUDITED.append_column("true", pa.array(TRUE))
-COLUMNS = {"predicted": "predicted", "true": "true", "value": "y", "classes": None}
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +32,13 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-def counted(population, test_set, **options):
-    given = {"id": None, "overlap": True, "by": ["region", "year"]} | COLUMNS | options
+def counted(population, test_set, missing="refuse", **columns):
     return gather_groups(
-        open_table(population, "predictions"), open_table(test_set, "the test set"), **given
+        open_table(population, "predictions"),
+        open_table(test_set, "the test set"),
+        Columns(**({"value": "y", "by": ["region", "year"]} | columns)),
+        overlap=True,
+        missing=missing,
     )
 
 

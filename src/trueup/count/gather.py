@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from trueup.count.counts import Counts
 from trueup.count.matched import check_id_kinds, matched_tally
+from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.read.table import (
@@ -27,23 +29,18 @@ __all__ = ["gather", "gather_groups"]
 MOST_NAMED = 5  # how many offenders a message lists
 
 
-def gather(population: Table, test_set: Table, **options: Any) -> Counts:
+def gather(population: Table, test_set: Table, columns: Columns, **options: Any) -> Counts:
     """Count both tables and check that they fit together; see `gather_groups`."""
-    return gather_groups(population, test_set, **options).whole
+    return gather_groups(population, test_set, columns, **options).whole
 
 
 def gather_groups(
     population: Table,
     test_set: Table,
+    columns: Columns,
     *,
-    predicted: str,
-    true: str,
-    value: str | None,
-    id: str | None,
     overlap: bool,
-    classes: Sequence[Hashable] | None,
-    by: Sequence[str] = (),
-    strata: Sequence[str] = (),
+    classes: Sequence[Hashable] | None = None,
     missing: Missing = "refuse",
     progress: Progress | None = None,
 ) -> GroupCounts:
@@ -64,29 +61,21 @@ def gather_groups(
     if population.name == test_set.name:  # two files of one name: messages must tell which
         name = population.name
         population.name, test_set.name = f"{name} (predictions)", f"{name} (the test set)"
-    match = id if overlap else None
-    parts = [*strata, *by]
-    kinds, test_kinds = _check_kinds(population, test_set, predicted, true, value, match, parts)
-    placed = [c for c in parts if match is not None or c in test_kinds]
+    columns = columns if overlap else replace(columns, id=None)
+    value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
+    kinds, test_kinds = _check_kinds(population, test_set, columns)
+    placed = [c for c in parts if columns.id is not None or c in test_kinds]
     _check_strata(population, test_set, strata, placed, kinds, test_kinds)
     place_groups = set(by) <= set(placed)
-    test_parts = parts if place_groups else list(strata)
+    test_parts = parts if place_groups else strata
 
     options: dict[str, Any] = {"missing": missing, "nullable": by}
-    whole = population.tally([*parts, predicted], value, progress=progress, **options)
-    if match is not None:
-        audited = matched_tally(
-            population,
-            test_set,
-            parts=test_parts,
-            true=true,
-            predicted=predicted,
-            value=value,
-            id=match,
-            **options,
-        )
+    whole = population.tally([*parts, columns.predicted], value, progress=progress, **options)
+    if columns.id is not None:
+        audited = matched_tally(population, test_set, columns, test_parts, missing)
     else:
-        audited = test_set.tally([*test_parts, true, predicted], value, **options)
+        keys = [*test_parts, columns.true, columns.predicted]
+        audited = test_set.tally(keys, value, **options)
     labels = _classes(
         classes,
         {key[-1] for key in whole.keys},
@@ -105,8 +94,8 @@ def gather_groups(
         _figures(whole, labels, axes=1),
         _figures(audited, labels, axes=2),
         labels,
-        strata=tuple(strata),
-        by=tuple(by),
+        strata=strata,
+        by=by,
         placed=place_groups,
         totals=value is not None,
         signed=whole.signed,
@@ -146,16 +135,11 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
 
 
 def _check_kinds(
-    population: Table,
-    test_set: Table,
-    predicted: str,
-    true: str,
-    value: str | None,
-    match: str | None,
-    parts: Sequence[str],
+    population: Table, test_set: Table, columns: Columns
 ) -> tuple[dict[str, Kind], dict[str, Kind]]:
+    predicted, true, value, match = columns.predicted, columns.true, columns.value, columns.id
     wanted = [predicted, *([value] if value else []), *([match] if match else [])]
-    population_kinds = require_columns(population, [*wanted, *parts])
+    population_kinds = require_columns(population, [*wanted, *columns.parts])
     test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
     kinds = {
         (population.name, predicted): class_kind(
@@ -175,7 +159,7 @@ def _check_kinds(
         )
     if match:
         check_id_kinds(population, test_set, match)
-    for column in parts:
+    for column in columns.parts:
         group_kind(population, column, population_kinds[column])
     return population_kinds, test_kinds
 

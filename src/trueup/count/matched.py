@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.read.table import Kind, Missing, Table, Tally, empty_table, plain, refuse_missing
 
@@ -27,16 +28,13 @@ def check_id_kinds(population: Table, test_set: Table, id: str) -> None:
 def matched_tally(
     population: Table,
     test_set: Table,
-    *,
+    columns: Columns,
     parts: Sequence[str],
-    true: str,
-    predicted: str,
-    value: str | None,
-    id: str,
-    nullable: Collection[str],
     missing: Missing,
 ) -> Tally:
     """Tally the test set by (*parts, true, predicted), all but `true` from the population."""
+    id, true, predicted, value = columns.id, columns.true, columns.predicted, columns.value
+    assert id is not None
     has_prediction = predicted in test_set.kinds()
     audited = [
         tuple(map(plain, row))
@@ -58,7 +56,7 @@ def matched_tally(
     found = population.rows([id, *parts, predicted], value=value, id=id, among=among)
     by_id = _by_id(found, ids, id, population, with_value=value is not None)
 
-    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in nullable]
+    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in columns.by]
     cells: dict[tuple[Hashable, ...], list[tuple[int, float, float]]] = {}
     differ, signed, without = [], False, 0
     for i, g, *prediction in usable:

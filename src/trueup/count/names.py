@@ -1,46 +1,69 @@
-"""Columns that the user names: one, several or none."""
+"""The columns that the user names, checked once and passed on together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from trueup.errors import OptionError
 
-__all__ = ["FIGURES", "check_names", "group_names", "names_of"]
+__all__ = ["FIGURES", "Columns"]
 
 FIGURES = ("naive", "estimate", "mean", "sd", "lower", "upper")
 TAKEN = ("class", *FIGURES)
 """Columns of every answer."""
 
 
-def check_names(**given: Any) -> None:
-    """Refuse what cannot be the name of one column; None is none."""
-    for option, name in given.items():
-        if name is not None and (not isinstance(name, str) or not name):
-            raise OptionError(f"`{option}` must be the name of a column; {name!r} came.")
+@dataclass(frozen=True)
+class Columns:
+    """What each column of the two tables is for; see `correct`.
+
+    `by` and `strata` may be given as one name, several or None, and are tuples afterwards.
+
+    Examples
+    --------
+    >>> Columns(by="region").by, Columns(strata=None).strata
+    (('region',), ())
+    """
+
+    predicted: str = "predicted"
+    true: str = "true"
+    value: str | None = None
+    id: str | None = None
+    by: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for option in ("predicted", "true", "value", "id"):
+            name = getattr(self, option)
+            optional = option in ("value", "id")
+            if not (name is None and optional) and not _is_name(name):
+                raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
+        for option in ("by", "strata"):
+            object.__setattr__(self, option, _names(option, getattr(self, option)))
+        for name in self.by:
+            if name.casefold() in TAKEN:
+                raise OptionError(
+                    f"`by` must name columns that the answer does not have itself; got {name!r}.",
+                    hint=f"rename that column; the answer's own are {list(TAKEN)}.",
+                )
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The columns that divide the population: strata first, then groups."""
+        return (*self.strata, *self.by)
 
 
-def names_of(option: str, given: Any) -> tuple[str, ...]:
-    """Give the columns that an option names: one or several, or none."""
+def _names(option: str, given: Any) -> tuple[str, ...]:
     if given is None:
         return ()
-    try:
-        names = (given,) if isinstance(given, str) else tuple(given)
-    except TypeError:
-        names = (given,)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise OptionError(f"`{option}` must name a column, or several; {given!r} came.")
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    names = tuple(given) if several else (given,)
+    if not all(map(_is_name, names)):
+        raise OptionError(f"`{option}` must name a column, or several; got {given!r}.")
     return names
 
 
-def group_names(given: Any) -> tuple[str, ...]:
-    """Give the columns of `by`; one that is called like a column of the answer would be lost."""
-    names = names_of("by", given)
-    for name in names:
-        if name.casefold() in TAKEN:
-            raise OptionError(
-                f"`by` must name columns that the answer does not have itself; {name!r} came.",
-                hint=f"rename that column; the answer's own are {list(TAKEN)}.",
-            )
-    return names
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name)

@@ -59,6 +59,7 @@ def make_situation(
         found = assume(P, base_rates, N, values, classes, design, test_base_rates)
         return found if worth is None else doubted(found, worth, seed)
     from trueup.count.gather import gather
+    from trueup.count.names import Columns
     from trueup.read import open_table
 
     population = open_table(predictions, "predictions")
@@ -66,10 +67,7 @@ def make_situation(
         counts = gather(
             population,
             open_table(test_set, "the test set"),
-            predicted=predicted,
-            true=true,
-            value=value,
-            id=id,
+            Columns(predicted, true, value, id),
             overlap=design != "shifted" if overlap is None else overlap,
             classes=classes,
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts
-from trueup.count.names import check_names
+from trueup.count.names import Columns
 from trueup.draws.contingency import plug_in, solve_Q
 from trueup.draws.settings import make_settings
 from trueup.draws.theorem1 import posterior
@@ -79,16 +79,12 @@ def check(
     from trueup.count.gather import gather
     from trueup.read import open_table
 
-    check_names(predicted=predicted, true=true, value=value, id=id)
     population = open_table(predictions, "predictions")
     inside = design != "shifted" if overlap is None else overlap
     counts = gather(
         population,
         open_table(test_set, "the test set"),
-        predicted=predicted,
-        true=true,
-        value=value,
-        id=id,
+        Columns(predicted, true, value, id),
         overlap=inside,
         classes=classes,
         missing=missing,
