@@ -24,6 +24,7 @@ def case_options(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--value", help="Numeric column to total; without it, units."),
             click.option("--id", help="Unit id in both tables."),
             click.option("--classes", help="All classes in order, separated by commas."),
+            click.option("--missing", default="refuse", show_default=True, help="As in correct."),
             click.option(
                 "--rates",
                 help='Assumed error rates, rows true: "0.9,0.1;0.2,0.8", a CSV file, or one '
@@ -171,6 +172,7 @@ def _table_1(
 def _case(options: dict[str, Any]) -> dict[str, Any]:
     """Turn what was typed into arguments."""
     from trueup.cli.matrix import parse_list, parse_matrix
+    from trueup.cli.priors import parse_prior
     from trueup.errors import OptionError
     from trueup.simulation import lognormal
 
@@ -179,6 +181,7 @@ def _case(options: dict[str, Any]) -> dict[str, Any]:
     spread, means = options.pop("spread"), options.pop("means")
     classes = options.pop("classes")
     options["N"] = options.pop("units")
+    options["prior"] = parse_prior(options["prior"])
     given = options.pop("test_base_rates")
     options["test_base_rates"] = parse_list("--test-base-rates", given) if given else None
     beta = parse_list("--base-rates", shares) if shares else None
