@@ -36,7 +36,7 @@ def test_a_text_column_as_value_is_named(name, rng):
     population, test_set = (
         table.assign(y=table["y"].map("{:.2f} euro".format)) for table in tables(rng)
     )
-    with pytest.raises(tu.DataError, match="Column 'y' of .* must hold numbers"):
+    with pytest.raises(tu.DataError, match=r"Column 'y' of .* must hold numbers"):
         STUDIES[name](population, test_set, **SMALL)
 
 
@@ -44,7 +44,7 @@ def test_a_text_column_as_value_is_named(name, rng):
 def test_missing_values_are_blamed_on_their_column_and_may_be_left_out(name, rng):
     population, test_set = tables(rng)
     population.loc[[3, 5], "y"] = np.nan
-    with pytest.raises(tu.DataError, match="Column 'y' of predictions .* 2 rows have none"):
+    with pytest.raises(tu.DataError, match=r"Column 'y' of predictions .* 2 rows have none"):
         STUDIES[name](population, test_set, **SMALL)
     found = STUDIES[name](population, test_set, missing="leave_out", **SMALL)
     assert found.info["N"] == 1998

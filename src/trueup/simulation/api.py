@@ -68,9 +68,9 @@ class Simulation(Counts):
 
     def counts(self, r: int) -> Counts:
         """Return replication r as the bag of counts that every method takes."""
-        arrays = (self.n, self.v_hat, self.u_hat, self.w_hat, self.t, self.t2)
-        one: list[Any] = [None if x is None else x[r] for x in arrays]
-        return Counts(self.classes, *one, self.signed)
+        arrays = {name: getattr(self, name) for name in ("u_hat", "w_hat", "t", "t2")}
+        sums: dict[str, Any] = {name: x[r] for name, x in arrays.items() if x is not None}
+        return Counts(self.classes, self.n[r], self.v_hat[r], **sums, signed=self.signed)
 
 
 def simulate(

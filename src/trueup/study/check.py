@@ -43,7 +43,7 @@ class Check:
     findings: tuple[Finding, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give a dict per finding: question, value, doubt, words."""
+        """Return a dict per finding: question, value, doubt, words."""
         return [dict(vars(finding)) for finding in self.findings]
 
     @property
