@@ -117,12 +117,10 @@ def test_constrained_means_are_the_exact_ones(name, rng):
     tests = simulate(P, n=50, N=18_939, base_rates=[0.075, 0.925], design="by_class", **options).n
     figures = predictions.v_hat, predictions.u_hat
 
-    def errors(a):
-        exact = [mean_by_quadrature(*x) for x in zip(tests + PRIORS[name], *figures, strict=True)]
-        return posterior_means(a, *figures, 1000, rng)[1] - exact
+    exact = [mean_by_quadrature(*x) for x in zip(tests + PRIORS[name], *figures, strict=True)]
 
     def off(a):
-        error = errors(a)
+        error = posterior_means(a, *figures, 1000, rng)[1] - exact
         return abs(error.mean()) / (error.std(ddof=1) / np.sqrt(R))
 
     assert off((tests + PRIORS[name]).astype(float)) < 5

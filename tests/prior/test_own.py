@@ -32,7 +32,7 @@ def wrong(P):
         (lambda P: np.nan, "got nan"),
         (lambda P: np.inf, "got inf"),
         (lambda P: None, "got"),
-        (lambda P: "high", "must give a number"),
+        (lambda P: "high", "must return a number"),
         (lambda P: P[2, 2], "IndexError"),
         (lambda P, np: np.no_such_function(P), "AttributeError"),
     ],

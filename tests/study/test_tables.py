@@ -85,7 +85,7 @@ def test_two_values_by_hand():
     assert two_values(4, 0.0, 0.0).tolist() == [0.0] * 4
 
 
-@pytest.mark.parametrize("name", ["compare", "plan", "plan next"])
+@pytest.mark.parametrize("name", ["compare", "plan next"])
 def test_priors_may_name_classes(name, rng):
     population, test_set = tables(rng)
     prior = tu.prior.from_range("shop", recall=(0.7, 0.95))

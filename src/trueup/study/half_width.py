@@ -44,31 +44,24 @@ def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int =
     """
     capacity = np.asarray(capacity, np.int64)
     weight = np.asarray(weights, float)
-    weight = weight if weight.sum() > 0 else np.ones_like(weight)
-    n = int(min(n, capacity.sum()))
-    given = np.minimum(least, capacity)
-    if given.sum() >= n:
-        few = np.minimum(largest_remainder(np.maximum(capacity, 1e-9), n), capacity)
-        return np.asarray(few, np.int64)
-    floor = given.copy()
-    settled = np.zeros(len(weight), bool)
-    while (free := ~settled).any():  # classes at a bound are settled; the others share the rest
-        left = n - int(given[settled].sum())
-        shares = weight[free] if weight[free].sum() > 0 else capacity[free].astype(float)
-        wanted = left * shares / shares.sum()
-        high, low = wanted > capacity[free], wanted < floor[free]
-        if not (low.any() or high.any()):
-            given[free] = largest_remainder(shares, left)
-            break
-        places = np.flatnonzero(free)[high if high.any() else low]
-        given[places] = (capacity if high.any() else floor)[places]
-        settled[places] = True
-    given = np.clip(given, floor, capacity)
-    while given.sum() != n:  # rounding, and the rare case of floors after ceilings
-        step = 1 if given.sum() < n else -1
-        room = (capacity - given) if step > 0 else (given - floor)
-        given[int(np.where(room > 0, weight + 1e-12 * room, -1).argmax())] += step
-    return np.asarray(given, np.int64)
+    n, floor = int(min(n, capacity.sum())), np.minimum(least, capacity)
+    if floor.sum() >= n:
+        few = largest_remainder(np.maximum(capacity, 1e-9), n)
+        return np.asarray(np.minimum(few, capacity))
+    # without weight, by size: but only where the classes with weight are full
+    weight = weight / max(weight.sum(), 1e-300) + 1e-9 * capacity / capacity.sum()
+    low, high = 0.0, 2e9 * (capacity.sum() + 1)
+    for _ in range(200):  # the level at which clipped shares add up to n
+        level = (low + high) / 2
+        low, high = (
+            (level, high) if np.clip(level * weight, floor, capacity).sum() < n else (low, level)
+        )
+    exact = np.clip(high * weight, floor, capacity)
+    given = np.floor(exact + 1e-9).astype(np.int64)
+    order = np.argsort(given - exact, kind="stable")  # the largest remainders first
+    room = order[(capacity - given)[order] > 0]
+    given[room[: n - given.sum()]] += 1
+    return np.asarray(given)
 
 
 @dataclass(frozen=True, eq=False)

@@ -216,59 +216,42 @@ def _unaudited(case: Case, predictions: Any, test_set: Any, columns: Columns) ->
 def _rows(
     case: Case, choice: Choice, table: _Units | None, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
+    """Return a row per predicted class, way of choosing and group."""
     rows: list[dict[str, Any]] = []
     for h, label in enumerate(case.classes):
         many, few = int(choice.random[h]), int(choice.largest[h])
         if table is None:
-            if many:
-                rows.append(_row(label, None, RANDOM, many))
+            rows += [_row(label, None, RANDOM, many)] if many else []
             continue
         members = np.flatnonzero(table.h == h)
         order = members[np.argsort(-np.abs(table.y[members]), kind="stable")]
-        certain, rest = order[:few], order[few:]
-        rows += _spread(label, LARGEST, certain, table)
-        if not many:
-            continue
-        if table.ids is not None:
+        rows += _spread(label, LARGEST, order[:few], table)
+        rest = order[few:]
+        if table.ids is not None and many:
             rows += _spread(label, RANDOM, rng.choice(rest, many, replace=False), table)
-        elif table.group is not None:  # random within the predicted class: in proportion
-            sizes = Counter(table.group[i] for i in rest)
-            shares = largest_remainder(list(sizes.values()), many)
-            rows += [
-                _row(label, group, RANDOM, int(k))
-                for group, k in zip(sizes, shares, strict=True)
-                if k
-            ]
-        else:
-            rows.append(_row(label, None, RANDOM, many))
+        elif many:  # at random within the predicted class: in proportion to the groups
+            sizes = Counter([None] if table.group is None else [table.group[i] for i in rest])
+            shares = largest_remainder(list(sizes.values()), many).tolist()
+            rows += [_row(label, g, RANDOM, k) for g, k in zip(sizes, shares, strict=True) if k]
     return rows
 
 
-def _spread(
-    label: Hashable, chosen: str, units: NDArray[np.int64], table: _Units
-) -> list[dict[str, Any]]:
+def _spread(label: Hashable, chosen: str, units: Integers, table: _Units) -> list[dict[str, Any]]:
     """Return one row for each group that the units fall in."""
     groups: dict[Hashable, list[int]] = {}
     for i in units:
         groups.setdefault(None if table.group is None else table.group[i], []).append(int(i))
-    rows = []
-    for group, members in groups.items():
-        ids = None if table.ids is None else [table.ids[i] for i in members]
-        row = _row(label, group, chosen, len(members), ids)
-        if chosen == LARGEST:
-            row["at_least"] = float(np.abs(table.y[members]).min())
-        rows.append(row)
-    return rows
+    ids, y = table.ids, np.abs(table.y)
+    return [
+        _row(label, group, chosen, len(at))
+        | {
+            "at_least": float(y[at].min()) if chosen == LARGEST else None,
+            "ids": None if ids is None else [ids[i] for i in at],
+        }
+        for group, at in groups.items()
+    ]
 
 
-def _row(
-    label: Hashable, group: Hashable, chosen: str, units: int, ids: list[Hashable] | None = None
-) -> dict[str, Any]:
-    return {
-        "predicted": label,
-        "group": group,
-        "chosen": chosen,
-        "units": units,
-        "at_least": None,
-        "ids": ids,
-    }
+def _row(label: Hashable, group: Hashable, chosen: str, units: int) -> dict[str, Any]:
+    names = {"predicted": label, "group": group, "chosen": chosen, "units": units}
+    return names | {"at_least": None, "ids": None}

@@ -29,6 +29,13 @@ class Finding:
     bound: str
     verdict: str
 
+    @classmethod
+    def judged(
+        cls, section: str, what: str, cells: int, worst: str, bound: str, holds: bool
+    ) -> Finding:
+        """Return a finding that holds, or is a breach."""
+        return cls(section, what, cells, worst, bound, HOLDS if holds else BREACH)
+
     @property
     def breach(self) -> bool:
         """Whether the command must fail because of it."""

@@ -14,7 +14,7 @@ from scipy.special import bdtr
 
 from trueup.draws.settings import DESIGNS
 from trueup.verify.calibration import RankCase
-from trueup.verify.findings import BREACH, FALSE_ALARM, HOLDS, LEAST, SAYS_SO, SHOWN, Finding
+from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SAYS_SO, SHOWN, Finding
 from trueup.verify.grid import Tally
 
 __all__ = [
@@ -46,13 +46,13 @@ def judge_calibration(found: list[tuple[RankCase, NDArray[np.float64]]]) -> list
         size = sum(len(p) for case, p in found if case.method == method)
         worst, case = min(mine, key=lambda pair: float(pair[0]))
         findings.append(
-            Finding(
+            Finding.judged(
                 "calibration",
                 f"ranks of {method} are uniform, K in {sorted({c.K for _, c in mine})}",
                 size,
                 f"p = {worst:.2g} ({case}, {case.replications:,} truths)",
                 f"p > {bound:.1g}",
-                HOLDS if worst > bound else BREACH,
+                bool(worst > bound),
             )
         )
     return findings
@@ -107,13 +107,13 @@ def _mostly_warned(tally: Tally) -> bool:
 def _least_likely(what: str, tallies: list[Tally], tests: int) -> Finding:
     """Return the finding for the cell whose coverage is least likely; any too low is a breach."""
     t = min(tallies, key=lambda t: _chance(int(t.covered.min()), t.answered))
-    return Finding(
+    return Finding.judged(
         "coverage",
         what,
         len(tallies),
         f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})",
         f"≥ {least_covered(t.answered, tests) / t.answered:.1%}",
-        BREACH if any(_too_low(t, tests) for t in tallies) else HOLDS,
+        not any(_too_low(t, tests) for t in tallies),
     )
 
 
@@ -160,15 +160,13 @@ def _pooled(tallies: list[Tally]) -> Finding:
     if not pools:
         return Finding("coverage", "pooled over pairs of factors", 0, "none", "", SHOWN)
     _, covered, R, key = min(pools)
-    low = least_covered(R, len(pools))
-    broken = any(covered < least_covered(R, len(pools)) for _, covered, R, _ in pools)
-    return Finding(
+    return Finding.judged(
         "coverage",
         "pooled over pairs of factors, no warning",
         len(pools),
         f"{covered / R:.1%} of {R:,} ({' '.join(key)} class)",
-        f"≥ {low / R:.1%}",
-        BREACH if broken else HOLDS,
+        f"≥ {least_covered(R, len(pools)) / R:.1%}",
+        all(covered >= least_covered(R, len(pools)) for _, covered, R, _ in pools),
     )
 
 
@@ -238,12 +236,12 @@ def judge_groups(found: list[tuple[dict[str, Any], NDArray[np.float64]]]) -> lis
         return []
     slack, mean, error, name, R = min(margins)
     return [
-        Finding(
+        Finding.judged(
             "groups",
             "95% intervals of groups, pooled by factor",
             len(margins),
             f"{mean:.1%} ± {error:.1%} ({name}, {R} runs)",
             f"≥ {LEAST:.0%} − 5 errors",
-            HOLDS if slack >= 0 else BREACH,
+            slack >= 0,
         )
     ]

@@ -11,7 +11,7 @@ from trueup.paper.table1 import table_1
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
 from trueup.study.verdict import error_figures
-from trueup.verify.findings import BREACH, HOLDS, Finding
+from trueup.verify.findings import Finding
 
 __all__ = ["published"]
 
@@ -50,10 +50,6 @@ def published(seed: int, replications: int = 1000) -> list[Finding]:
     ]
 
 
-def _finding(what: str, cells: int, worst: str, bound: str, right: bool) -> Finding:
-    return Finding("published", what, cells, worst, bound, HOLDS if right else BREACH)
-
-
 def _examples(seed: int) -> Finding:
     expected, bias = base_rate_example()
     example = peculiar_example(seed=seed)
@@ -65,8 +61,13 @@ def _examples(seed: int) -> Finding:
         and off < ERRORS
     )
     worst = f"constrained mean {example['mean'][0]:.2f}, exact {PECULIAR_MEAN}, paper 5.0"
-    return _finding(
-        "Meertens et al. 2019: both examples", 4, worst, "digits; 5 errors", bool(right)
+    return Finding.judged(
+        "published",
+        "Meertens et al. 2019: both examples",
+        4,
+        worst,
+        "digits; 5 errors",
+        bool(right),
     )
 
 
@@ -86,8 +87,13 @@ def _table(seed: int, replications: int) -> Finding:
         ):
             off.append((abs(ours - paper) / (error * both + digit), f"{line.method} n={line.n}"))
     worst, name = max(off)
-    return _finding(
-        "Meertens et al. 2019: Table 1", len(off), f"{worst:.1f} errors ({name})", "< 5", worst < 5
+    return Finding.judged(
+        "published",
+        "Meertens et al. 2019: Table 1",
+        len(off),
+        f"{worst:.1f} errors ({name})",
+        "< 5",
+        worst < 5,
     )
 
 
@@ -105,8 +111,13 @@ def _kloos(seed: int, replications: int) -> Finding:
         digit = 2 * printed * 0.0005
         off.append((abs(found["mse"] - printed**2) / (found["mse_error"] + digit), name))
     worst, name = max(off)
-    return _finding(
-        "Kloos et al. 2021: Table 2", len(off), f"{worst:.1f} errors ({name})", "< 5", worst < 5
+    return Finding.judged(
+        "published",
+        "Kloos et al. 2021: Table 2",
+        len(off),
+        f"{worst:.1f} errors ({name})",
+        "< 5",
+        worst < 5,
     )
 
 
@@ -119,9 +130,9 @@ def _olofsson() -> Finding:
         *np.abs(np.round(first.estimate) - AREAS_2013),
         *np.abs(np.round(first.sd) - ERRORS_2013),
     ]
-    return _finding(
-        "Olofsson et al. 2013 and 2014: areas", len(off), f"off by {max(off):g}", "to the digit",
-        max(off) == 0,
+    return Finding.judged(
+        "published", "Olofsson et al. 2013 and 2014: areas", len(off), f"off by {max(off):g}",
+        "to the digit", max(off) == 0,
     )  # fmt: skip
 
 
@@ -137,7 +148,7 @@ def _rogan_gladen() -> Finding:
         share = 100 * est.rows()[0]["estimate"] / tested
         digits = 1 if printed == 5.1 else 2
         off.append(abs(round(max(share, 0.0), digits) - printed))
-    return _finding(
-        "Rogan–Gladen: four textbook herds", len(off), f"off by {max(off):.2g}", "to the digit",
-        max(off) < 1e-9,
+    return Finding.judged(
+        "published", "Rogan–Gladen: four textbook herds", len(off), f"off by {max(off):.2g}",
+        "to the digit", max(off) < 1e-9,
     )  # fmt: skip
