@@ -1,4 +1,4 @@
-"""What a careful statistician asks before any estimate: `trueup check`."""
+"""What a careful statistician would ask before any estimate: `trueup check`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def check(
     prior: object = "perks",
     interval: float = 0.95,
 ) -> Check:
-    """Say what is wrong or doubtful with these tables, before any estimate; see `correct`."""
+    """Report what is wrong or doubtful with these tables, before any estimate; see `correct`."""
     from trueup.count.gather import gather
     from trueup.read import open_table
 

@@ -26,7 +26,7 @@ NAMES = ("estimate", "lower", "upper")
 class Outcome:
     """A method's answers: estimates and limits (R, K), NaN where it gave none, and why not.
 
-    `warned` (R,) says which came with a warning, where `answer` gives warnings.
+    `warned` (R,) marks answers with a warning, if `run_method` was given an `answer`.
     """
 
     estimate: Floats
@@ -51,8 +51,7 @@ def run_method(
 ) -> Outcome:
     """Return a method's answers to the first `count` replications.
 
-    By default they are the method's own figures; `answer` is called as `estimate` is, whose
-    warnings take time.
+    By default the method alone is run; `answer`, which is called as `estimate` is, may warn too.
     """
     warned = np.zeros(count, bool)
     found = np.full((3, count, study.K), np.nan)
