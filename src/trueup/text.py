@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 __all__ = ["aligned", "short"]
 
@@ -18,11 +18,12 @@ def short(x: float) -> str:
     return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
 
 
-def aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Give the rows as lines: the first column to the left, the others to the right."""
+def aligned(table: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Return the rows as lines: the columns in `left` to the left, the others to the right."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     lines = []
     for row in table:
-        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
+        cells = enumerate(zip(row, widths, strict=True))
+        padded = (x.ljust(width) if i in left else x.rjust(width) for i, (x, width) in cells)
+        lines.append("  ".join(padded).rstrip())
     return lines

@@ -110,8 +110,8 @@ def test_the_prior_is_read_as_in_correct():
 @pytest.mark.parametrize(
     ("command", "arguments", "words"),
     [
-        (compare, [], "Without tables"),
-        (compare, [*CASE], "how many test units"),
+        (compare, [], "Without a test set"),
+        (compare, [*CASE], "the number of test units"),
         (compare, [*CASE, "--test-size", "many"], "--test-size"),
         (compare, [*CASE, "--test-size", "100", "--plot", "chart.pdf"], ".svg or .png"),
         (compare, ["--rates", "0.9"], "--base-rates"),
@@ -138,3 +138,13 @@ def test_the_commands_load_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", [compare, plan])
+def test_priors_are_written_as_in_correct(command):
+    goal = ["--test-size", "100", "--method", "joint"] if command is compare else ["--next", "5"]
+    answer = run(command, [*CASE, *SMALL, *goal, "--prior", "diagonal:2", "--json"])
+    if command is compare:
+        assert json.loads(answer.stdout)["info"]["prior"] == "diagonal"
+    result = run(command, [*CASE, *SMALL, *goal, "--prior", "diagonal:many"], code=2)
+    assert "--prior diagonal must be written as" in result.stderr

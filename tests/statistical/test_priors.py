@@ -12,7 +12,7 @@ from tests.seeds import fresh
 
 import trueup as tu
 from trueup.draws import rates
-from trueup.prior.tilted import Tilted
+from trueup.prior.elicited import Built
 
 pytestmark = pytest.mark.filterwarnings("ignore:The predicted classes of the test set")
 # rows true, few units and unlike errors, so that each part of the density matters
@@ -91,7 +91,9 @@ def dirichlet_tilt(K):
     def tilt(P, xp):
         return 0.4 * ((alpha - 1) * xp.log(xp.maximum(P, 1e-300))).sum((-2, -1))
 
-    return Tilted(lambda base, labels: (base.alpha, tilt), reference, "tilt", smooth=False)
+    return Built(
+        lambda base, labels: (base.alpha, base.gamma, tilt), reference, "tilt", smooth=False
+    )
 
 
 def run(method, K, prior, draws, key):

@@ -6,7 +6,7 @@ import pytest
 
 import trueup as tu
 from trueup.simulation import simulate
-from trueup.study.compare import run_method
+from trueup.study.replications import run_method
 from trueup.study.verdict import differs, recommend
 
 CASE = {"P": [[0.9, 0.1], [0.05, 0.95]], "base_rates": [0.1, 0.9], "N": 20_000, "n": 200}
@@ -136,10 +136,10 @@ def test_the_same_seed_gives_the_same_figures():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"n": None}, "how many test units"),
+        ({"n": None}, "the number of test units"),
         ({"methods": ["best"]}, "methods"),
-        ({"interest": "c"}, "class of interest"),
-        ({"base_rates": None}, "Without tables"),
+        ({"interest": "c"}, "`interest`"),
+        ({"base_rates": None}, "Without a test set"),
         ({"design": "odd"}, "design"),
         ({"P": [[1.0]]}, "square"),
     ],

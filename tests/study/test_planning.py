@@ -7,10 +7,10 @@ import pytest
 import trueup as tu
 from trueup.count.counts import make_counts
 from trueup.simulation import lognormal, simulate
-from trueup.study.case_source import assume, doubted, pilot
-from trueup.study.compare import run_method
+from trueup.study.case_source import Assumed, assume, pilot
 from trueup.study.half_width import allocate_units
 from trueup.study.next_units import choose
+from trueup.study.replications import run_method
 
 P2 = [[0.9, 0.1], [0.1, 0.9]]
 P4 = np.full((4, 4), 0.05) + 0.8 * np.eye(4)
@@ -133,14 +133,14 @@ def test_a_pilot_is_what_the_plan_starts_from(rng):
     case = pilot(make_counts(n, [500, 1500]), "random", "perks", int(rng.integers(2**32)))
     c = (n + 0.5) / (n + 0.5).sum(axis=0)
     assert case.c == pytest.approx(c, abs=0.02)
-    truth = case.possible(rng)
+    truth = case.truths(rng)[0]
     assert truth.P.shape == (2, 2)
     assert truth.draws is None
     assert case.audited == 200
 
 
 def test_assumed_rates_may_be_worth_so_many_test_units(rng):
-    case = doubted(assume(P2, [0.2, 0.8], 5000), 100, int(rng.integers(2**32)))
+    case = assume(Assumed(P2, [0.2, 0.8], 5000, worth=100), seed=int(rng.integers(2**32)))
     rows, beta = case.draws
     for x, mean, a in ((rows[:, 0, 1], 0.1, 20), (rows[:, 1, 0], 0.1, 80), (beta[:, 0], 0.2, 100)):
         sd = np.sqrt(mean * (1 - mean) / (a + 1))
@@ -274,14 +274,14 @@ def test_allocations_keep_to_what_exists(rng):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({}, "needs what to reach"),
+        ({}, "Set a goal"),
         ({"half_width": 1, "cv": 0.1}, "not both"),
         ({"half_width": -1}, "half_width"),
         ({"half_width": 10, "cost": 0}, "cost"),
         ({"half_width": 10, "allocations": ["best"]}, "allocations"),
         ({"next": 0}, "next"),
         ({"next": 5, "worth": -1}, "worth"),
-        ({"half_width": 10, "interest": "x"}, "class of interest"),
+        ({"half_width": 10, "interest": "x"}, "`interest`"),
     ],
 )
 def test_mistakes_are_named(change, words):

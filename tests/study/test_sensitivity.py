@@ -85,5 +85,5 @@ def test_groups_are_compared_as_a_whole(rng):
     "options", [{"method": "naive"}, {"method": "inverse"}, {"P": [[0.8, 0.2], [0.1, 0.9]]}]
 )
 def test_without_a_prior_it_is_refused(options):
-    with pytest.raises(tu.OptionError, match="needs a method with one"):
+    with pytest.raises(tu.OptionError, match="needs a method that uses one"):
         estimate(**options).sensitivity()

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.verify import kloos
 
 from trueup.draws.contingency import solve_Q
 from trueup.simulation import simulate
-from trueup.verify import kloos
 
 # Root mean squared errors ×10⁻² of their Table 2, where α = 0.5, n = 1,000 and rates 0.6 and 0.7.
 PRINTED = {

@@ -20,6 +20,7 @@ from trueup.verify.judgement import (
     judge_coverage,
     least_covered,
 )
+from trueup.verify.published import _kloos
 
 
 def seed(key):
@@ -136,6 +137,11 @@ def test_a_breach_is_exit_code_1(monkeypatch):
     result = CliRunner().invoke(main, ["verify", "--quick"])
     assert result.exit_code == 1
     assert "1 breach." in result.stdout
+
+
+def test_figures_of_kloos_are_the_products_own():
+    finding = _kloos(seed(8), 300)
+    assert not finding.breach, finding
 
 
 def test_ranks_of_the_right_answer_are_uniform_and_of_a_wrong_one_are_not(rng):

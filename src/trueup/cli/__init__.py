@@ -43,13 +43,6 @@ def main() -> None:
     """Totals you can defend, from classes a model predicted."""
 
 
-missing_option = click.option(
-    "--missing",
-    type=click.Choice(["refuse", "leave_out"]),
-    default="refuse",
-    show_default=True,
-    help="What to do with rows without a usable class or value.",
-)
 case_options = together(
     click.option("--design", default="random", show_default=True, help=DESIGN),
     prior_option,
@@ -81,7 +74,6 @@ estimate_options = together(
 
 @main.command()
 @column_options(required=True)
-@missing_option
 @click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
 @click.option(
     "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
@@ -106,7 +98,6 @@ def correct(
 
 @main.command()
 @column_options(required=True)
-@missing_option
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 def check(

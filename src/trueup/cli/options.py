@@ -70,6 +70,13 @@ def column_options(*, required: bool) -> Callable[..., Any]:
         click.option("--value", help="Numeric column to total; by default units are counted."),
         click.option("--id", help="Column of the unit's id, in both tables, to match units."),
         classes_option,
+        click.option(
+            "--missing",
+            type=click.Choice(["refuse", "leave_out"]),
+            default="refuse",
+            show_default=True,
+            help="What to do with rows without a usable class or value.",
+        ),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from trueup import prior
 from trueup.cli.matrix import parse_matrix
 from trueup.errors import OptionError, TrueupError
-from trueup.prior.elicited import Elicited, arranged
+from trueup.prior.elicited import Built, arranged
 
 __all__ = ["EXAMPLES", "parse_prior"]
 
@@ -82,7 +82,7 @@ def _dirichlet(words: list[str]) -> Any:
         found = prior.Dirichlet(arranged(np.asarray(matrix), names, labels))
         return (written := found.for_classes(len(labels))).alpha, written.gamma
 
-    return Elicited(rule, "perks", "dirichlet")
+    return Built(rule, "perks", "dirichlet")
 
 
 def _regression(words: list[str]) -> Any:

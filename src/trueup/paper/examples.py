@@ -19,7 +19,7 @@ PECULIAR_V_HAT = np.array([10, 90])
 
 
 def base_rate_example() -> tuple[float, float]:
-    """Give the expected number of companies classified as webshops, and its relative bias."""
+    """Return the expected number of companies classified as webshops, and its relative bias."""
     u = np.array([10_000.0, 90_000.0])
     p, q = 0.01, 0.005
     u_hat = expected_u_hat([[1 - p, p], [q, 1 - q]], u)
@@ -27,7 +27,7 @@ def base_rate_example() -> tuple[float, float]:
 
 
 def peculiar_example(draws: int = 200_000, seed: int = 1) -> dict[str, NDArray[np.float64]]:
-    """Give the baseline's (−75, 175) and the constrained posterior mean with Jeffreys' prior."""
+    """Return the baseline's (−75, 175) and the constrained posterior mean with Jeffreys' prior."""
     baseline = correct_counts(PECULIAR_TEST, PECULIAR_V_HAT, design="shifted", method="inverse")
     paper = correct_counts(
         PECULIAR_TEST,
@@ -50,7 +50,7 @@ def peculiar_example(draws: int = 200_000, seed: int = 1) -> dict[str, NDArray[n
 
 
 def posterior_of_p(n: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Give the Beta(a, b) posterior of p = p₁₀ after a simulated test set of n (Figure 1).
+    """Return the Beta(a, b) posterior of p = p₁₀ after a simulated test set of n (Figure 1).
 
     The truth is p = 0.3, q = 0.1 and base rate 0.1; the prior is Jeffreys'.
     """

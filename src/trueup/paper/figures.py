@@ -1,4 +1,4 @@
-"""The paper's figures, drawn anew as SVG and PNG files: `trueup paper figures`."""
+"""The paper's figures, drawn again as SVG and PNG files: `trueup paper figures`."""
 
 from __future__ import annotations
 

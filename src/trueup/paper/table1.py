@@ -2,16 +2,15 @@
 
 One thousand times, every company is misclassified with p = q = 0.05 and a test set is drawn from
 the same error model. Six methods then estimate the webshops' turnover; those with a posterior give
-its mean. The methods differ in what they do with the same draws of (p, q), so these are drawn once
-for all replications together: the constrained ones keep the draws inside Θ₂, as the paper's step 2
-says, and where few are, the truncated Betas of `samplers` give as many as are wanted.
+its mean. The methods use the same draws of (p, q) in different ways, so these are drawn once for
+all replications together: the constrained methods keep the draws inside Θ₂, as in the paper's step
+2, and where only few are inside, they draw from the truncated Betas of `samplers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from trueup.draws.samplers.exact import draw_exact
 from trueup.paper.webshops import ERROR_RATE, WEBSHOP, webshops
 from trueup.simulation import Simulation, simulate
+from trueup.study.verdict import error_figures
 
 __all__ = ["METHODS", "PRINTED", "Line", "posterior_means", "table_1", "table_1_text"]
 
@@ -52,7 +52,7 @@ PRIORS = {"Unif.": 1.0, "Jeffr.": 0.5}
 CELLS = 200_000
 """Draws worked on at a time, so that they stay in the processor's cache."""
 FEW = 0.25
-"""Below this share of draws inside Θ₂, the exact sampler draws them anew."""
+"""Below this share of draws inside Θ₂, the exact sampler draws them instead."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _six(
 
 
 def baseline(test: Integers, u_hat: Floats) -> Floats:
-    """Q̂û for class 0; nothing where a class has no test unit or P̂ cannot be inverted."""
+    """Return Q̂û for class 0, without replications where P̂ is not known or cannot be inverted."""
     with np.errstate(divide="ignore", invalid="ignore"):
         P = test / test.sum(axis=2, keepdims=True)
         x = _first(P[:, 0, 1], P[:, 1, 0], u_hat[:, 0], u_hat[:, 1])
@@ -140,14 +140,14 @@ def baseline(test: Integers, u_hat: Floats) -> Floats:
 
 
 def _first(p: Floats, q: Floats, u_0: Floats, u_1: Floats) -> Floats:
-    """(Qû)₀ for P = [[1 − p, p], [q, 1 − q]]: û₀ less what came over from class 1, over det P."""
+    """Return (Qû)₀ = (û₀ − q(û₀ + û₁))/det P for P = [[1 − p, p], [q, 1 − q]]."""
     return np.asarray((u_0 - q * (u_0 + u_1)) / (1 - p - q))
 
 
 def posterior_means(
     a: Floats, v_hat: Integers, u_hat: Floats, draws: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Posterior means of (Qû)₀ without and with the constraint, for all replications at once.
+    """Return posterior means of (Qû)₀ without and with the constraint, for every replication.
 
     Parameters
     ----------
@@ -180,22 +180,14 @@ def posterior_means(
 
 
 def _line(design: str, n: int, method: str, error: Floats) -> Line:
-    R = len(error)
-    off = error - error.mean()
-    variance = float((off**2).sum() / (R - 1))
     return Line(
         design=design,
         n=n,
         method=method,
-        bias=float(error.mean()),
-        bias_error=float(np.sqrt(variance / R)),
-        variance=variance,
-        variance_error=float((off**2).std() / np.sqrt(R)),
-        mse=float((error**2).mean()),
-        mse_error=float((error**2).std() / np.sqrt(R)),
         finite=method not in NO_EXPECTATION,
-        replications=R,
+        replications=len(error),
         paper=PRINTED[n][method],
+        **error_figures(error),
     )
 
 
@@ -206,7 +198,6 @@ def table_1_text(lines: list[Line]) -> str:
         "In brackets: what the paper prints. †: no finite expectation (a pole where det P = 0), so",
         "  the figure is the accident of a run, here and in the paper.",
     ]
-    cells: dict[str, Any]
     for design, words in DESIGNS.items():
         for n in PRINTED:
             chosen = [line for line in lines if (line.design, line.n) == (design, n)]
@@ -214,23 +205,21 @@ def table_1_text(lines: list[Line]) -> str:
             text += ["", f"n = {n:,}, {words}{of if design == 'by_class' else ''}"]
             text.append(f"{'':12}{'Bias':>26}{'Var':>26}{'MSE':>26}")
             for line in chosen:
-                cells = {
-                    "bias": (line.bias / 1e6, line.bias_error / 1e6, line.paper[0]),
-                    "variance": (line.variance / 1e15, line.variance_error / 1e15, line.paper[1]),
-                    "mse": (line.mse / 1e15, line.mse_error / 1e15, line.paper[2]),
-                }
-                row = "".join(_cell(x, e, paper, line.finite) for x, e, paper in cells.values())
-                note = ""
-                if line.replications < max(x.replications for x in chosen):
-                    left_out = max(x.replications for x in chosen) - line.replications
-                    note = f"  {left_out} replications without an answer"
+                figures = (
+                    (line.bias, line.bias_error, 1e6),
+                    (line.variance, line.variance_error, 1e15),
+                    (line.mse, line.mse_error, 1e15),
+                )
+                row = "".join(
+                    _cell(x / unit, error / unit, paper, line.finite)
+                    for (x, error, unit), paper in zip(figures, line.paper, strict=True)
+                )
+                left_out = max(x.replications for x in chosen) - line.replications
+                note = f"  {left_out} replications without an answer" if left_out else ""
                 text.append(f"{line.method:12}{row}{note}".rstrip())
     return "\n".join(text)
 
 
 def _cell(ours: float, error: float, paper: float, finite: bool) -> str:
-    if abs(ours) > 999:
-        shown = f"{ours:.1e} ± {error:.0e}" + ("" if finite else " †")
-    else:
-        shown = f"{ours:.1f} ± {error:.1f}" + ("" if finite else " †")
-    return f"{shown} ({paper})".rjust(26)
+    shown = f"{ours:.1e} ± {error:.0e}" if abs(ours) > 999 else f"{ours:.1f} ± {error:.1f}"
+    return f"{shown}{'' if finite else ' †'} ({paper})".rjust(26)

@@ -1,4 +1,4 @@
-"""What a prior believes, in words and a small picture: the recall of every class."""
+"""What a prior believes of the recall of every class, in words and a small picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trueup.text import aligned
 if TYPE_CHECKING:
     from trueup.prior.dirichlet import Concentrations
 
-__all__ = ["Belief", "call", "prior_draws", "recalls"]
+__all__ = ["Belief", "call", "check_between", "prior_draws", "recalls"]
 
 BARS = " ▁▂▃▄▅▆▇█"
 BINS = 25
@@ -22,7 +22,7 @@ DRAWS = 40_000
 
 
 class Belief:
-    """What all priors can do: say what they believe, for these classes, and how they were made."""
+    """What all priors can do: say what they believe of given classes, and how they were made."""
 
     labels: tuple[Hashable, ...] = ()  # classes that it names itself
     made: str = ""  # the call that made it, to make it again
@@ -32,12 +32,12 @@ class Belief:
         return f"trueup.prior.{self.made}" if self.made else f"<prior {type(self).__name__}>"
 
     def __str__(self) -> str:
-        """What it believes, for the classes that it names or, if it names none, for two."""
+        """Say what it believes of the classes that it names or, if it names none, of two."""
         named = list(self.labels)
         return self.describe(named + ["any other class"] * (len(named) == 1) if named else 2)
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-        """Give the prior written out for K classes, checked."""
+        """Return the prior written out for K classes, checked."""
         raise NotImplementedError
 
     def describe(self, classes: int | Sequence[Hashable] = 2) -> str:
@@ -95,8 +95,14 @@ def _word(x: object) -> str:
     return getattr(x, "__name__", repr(x)) if callable(x) else repr(x)
 
 
+def check_between(name: str, x: object, low: float, high: float) -> None:
+    """Refuse what is not a number between these, the ends left out."""
+    if not (isinstance(x, int | float) and low < x < high):
+        raise OptionError(f"`{name}` must be a number between {low:g} and {high:g}; got {x!r}.")
+
+
 def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, Any]]:
-    """Give what a prior believes of each p_gg: mean, central interval and a histogram."""
+    """Return what a prior believes of each p_gg: mean, central interval and a histogram."""
     tail = (1 - probability) / 2
     edges = np.linspace(0.0, 1.0, BINS + 1)
     found = []
@@ -125,7 +131,9 @@ def prior_draws(prior: Concentrations, size: int, rng: np.random.Generator) -> A
         return P
     log_weight = prior.tilt(P, np)
     if not np.isfinite(log_weight).any():
-        raise OptionError(f"Prior {prior.name!r} must allow some P; none of {size:,} draws is.")
+        raise OptionError(
+            f"Prior {prior.name!r} must allow some P; none of {size:,} draws is allowed."
+        )
     weight = np.exp(log_weight - log_weight.max())
     return P[rng.choice(size, size, p=weight / weight.sum())]
 

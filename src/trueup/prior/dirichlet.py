@@ -49,7 +49,7 @@ class Dirichlet(Belief):
         return f"trueup.{call('Dirichlet', np.asarray(self.alpha), np.asarray(self.gamma))}"
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-        """Give the concentrations for K classes, checked."""
+        """Return the concentrations for K classes, checked."""
         alpha = _positive("alpha", self.alpha, (K, K))
         gamma = alpha.sum(axis=1) if self.gamma is None else _positive("gamma", self.gamma, (K,))
         return Concentrations(alpha, gamma, self.name)
@@ -101,13 +101,13 @@ def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np
     except (TypeError, ValueError):
         raise OptionError(
             f"The prior's `{name}` must be a number or an array of shape {shape}; "
-            f"shape {np.shape(given)} came.",
+            f"got shape {np.shape(given)}.",
             hint=f"there are {shape[0]} classes: give one value for all, or one for each.",
         ) from None
     if not (np.isfinite(values).all() and (values > 0).all()):
         raise OptionError(
             f"Every component of the prior's `{name}` must be positive and finite; "
-            f"{float(values[~(np.isfinite(values) & (values > 0))].flat[0])} came.",
+            f"got {float(values[~(np.isfinite(values) & (values > 0))].flat[0])}.",
             hint="for a cell that you think nearly impossible write a small number such as 0.01.",
         )
     return values

@@ -1,21 +1,23 @@
-"""Priors that people really have, and that stay conjugate: last audit, a range, a belief."""
+"""Conjugate priors from what people know: an earlier audit, a range, a belief."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief, call
+from trueup.prior.belief import Belief, call, check_between
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
 from trueup.prior.ranges import match_beta
 
 __all__ = [
-    "Elicited",
+    "Built",
     "arranged",
+    "conjugate",
     "diagonal",
     "from_counts",
     "from_range",
@@ -25,6 +27,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Labels = list[Hashable]
+Rates = tuple[Any, ...]  # alpha, gamma, and a tilt or none
 
 
 def resolve(prior: object, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
@@ -34,33 +37,34 @@ def resolve(prior: object, K: int, labels: Sequence[Hashable] | None = None) -> 
     if isinstance(prior, str) and prior.lower() in NAMED_PRIORS:
         return NAMED_PRIORS[prior.lower()](K)
     raise OptionError(
-        f"`prior` must be one of {sorted(NAMED_PRIORS)} or made by trueup.prior; {prior!r} came.",
+        f"`prior` must be one of {sorted(NAMED_PRIORS)} or made by trueup.prior; got {prior!r}.",
         hint='write prior="jeffreys", prior=trueup.Dirichlet(alpha, gamma), or '
         'prior=trueup.prior.from_range("webshop", recall=(0.80, 0.95)).',
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Elicited(Belief):
-    """A conjugate prior `rest`, with its concentrations changed by a rule.
+class Built(Belief):
+    """A prior built on a conjugate one, `rest`, by a rule.
 
-    The rule takes the concentrations of `rest` and the labels, and gives alpha and gamma. Unless it
-    says otherwise base rates keep the gamma of `rest`: knowing a classifier is not knowing a
-    population.
+    The rule takes the concentrations of `rest` and the labels, and returns alpha, gamma and, for a
+    prior that is not conjugate, the tilt over Dir(alpha). Most rules keep the gamma of `rest`:
+    knowing a classifier is not knowing a population.
     """
 
-    rule: Callable[[Concentrations, Labels], tuple[Floats, Floats]]
+    rule: Callable[[Concentrations, Labels], Rates]
     rest: object
     name: str
     made: str = ""
     labels: tuple[Hashable, ...] = ()
+    smooth: bool = True
     word: str = ""
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-        """Give the concentrations, checked."""
+        """Return the prior written out for K classes, checked."""
         known: Labels = list(range(K) if labels is None else labels)
-        base = conjugate(self.rest, known, self.name)
-        return Concentrations(*self.rule(base, known), self.name)
+        alpha, gamma, *tilt = self.rule(conjugate(self.rest, known, self.name), known)
+        return Concentrations(alpha, gamma, self.name, tilt[0] if tilt else None, self.smooth)
 
 
 def from_range(
@@ -69,7 +73,7 @@ def from_range(
     *,
     probability: float = 0.9,
     rest: object = "jeffreys",
-) -> Elicited:
+) -> Built:
     """Turn "the recall of `cls` is between 80% and 95%" into a prior.
 
     The recall Pr(predicted g | true g) gets the Beta distribution with that central interval; what
@@ -108,7 +112,7 @@ def from_range(
         return alpha, base.gamma
 
     made = call("from_range", ranges, probability=probability, rest=rest)
-    return Elicited(rule, rest, "from_range", made, tuple(ranges))
+    return Built(rule, rest, "from_range", made, tuple(ranges))
 
 
 def from_counts(
@@ -118,7 +122,7 @@ def from_counts(
     rest: object = "perks",
     base_rates: bool = False,
     classes: Sequence[Hashable] | None = None,
-) -> Elicited:
+) -> Built:
     """Turn an earlier audit into a prior in which each of its units counts as `weight` units.
 
     This is the power prior: weight 1 is as good as the test set at hand, 0 is nothing.
@@ -149,11 +153,11 @@ def from_counts(
         w = np.broadcast_to(np.asarray(weight, dtype=float), (K,))
     except (TypeError, ValueError):
         raise OptionError(
-            f"`weight` must be a number or one for each of {K} classes; {weight!r} came."
+            f"`weight` must be a number or one for each of {K} classes; got {weight!r}."
         ) from None
     if not ((w >= 0) & (w <= 1)).all():
         raise OptionError(
-            f"`weight` must be between 0 (forget it) and 1 (as good as new); {weight!r} came."
+            f"`weight` must be between 0 (forget it) and 1 (as good as new); got {weight!r}."
         )
     units = w[:, None] * n
 
@@ -168,10 +172,10 @@ def from_counts(
         return base.alpha + now, gamma
 
     made = call("from_counts", n, w, rest=rest, base_rates=base_rates)
-    return Elicited(rule, rest, "from_counts", made, tuple(range(K)))
+    return Built(rule, rest, "from_counts", made, tuple(range(K)))
 
 
-def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
+def diagonal(strength: float, *, rest: object = "perks") -> Built:
     """Believe that the classifier is better than chance: `strength` invented units, all correct.
 
     Parameters
@@ -187,16 +191,15 @@ def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
     array([[2.5, 0.5],
            [0.5, 2.5]])
     """
-    if not (isinstance(strength, int | float) and 0 < strength < 1e9):
-        raise OptionError(f"`strength` must be a positive number of units; {strength!r} came.")
+    check_between("strength", strength, 0, 1e9)
 
     def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
         return base.alpha + strength * np.eye(len(labels)), base.gamma
 
-    return Elicited(rule, rest, "diagonal", call("diagonal", strength, rest=rest))
+    return Built(rule, rest, "diagonal", call("diagonal", strength, rest=rest))
 
 
-def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Elicited:
+def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Built:
     """Take the row of each class named from a prior of its own, and the other rows from `rest`.
 
     Examples
@@ -215,28 +218,28 @@ def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> 
         return alpha, base.gamma
 
     made = call("per_class", dict(rows), rest=rest)
-    return Elicited(rule, rest, "per_class", made, tuple(rows))
+    return Built(rule, rest, "per_class", made, tuple(rows))
 
 
 def arranged(matrix: Floats, classes: Sequence[Hashable] | None, labels: Labels) -> Floats:
-    """Give a (K, K) matrix in the order of `labels`; `classes` are those of its rows, if known."""
+    """Return a (K, K) matrix in the order of `labels`; `classes` are those of its rows, if any."""
     if classes is None:
         return matrix
     places = [_place(label, labels) for label in classes]
     if sorted(places) != list(range(len(labels))):
         raise OptionError(
-            f"A matrix must name each of the classes {labels[:20]} once; {list(classes)[:20]} came."
+            f"A matrix must name each of the classes {labels[:20]} once; got {list(classes)[:20]}."
         )
     at = np.argsort(places)
     return matrix[np.ix_(at, at)]
 
 
 def conjugate(prior: object, labels: Labels, name: str) -> Concentrations:
-    """Refuse a prior that is not conjugate where concentrations are added up."""
+    """Return the concentrations of a conjugate prior; refuse any other."""
     found = resolve(prior, len(labels), labels)
     if found.tilt is not None:
         raise OptionError(
-            f"`{name}` builds on conjugate priors; {found.name!r} is not one.",
+            f"`{name}` must build on a conjugate prior; got {found.name!r}.",
             hint='use "perks", "jeffreys", "uniform" or a trueup.Dirichlet there.',
         )
     return found
@@ -260,7 +263,7 @@ def _check_counts(previous: ArrayLike) -> Floats:
         n = np.empty(0)
     if n.ndim != 2 or n.shape[0] != n.shape[1] or len(n) < 2:
         raise OptionError(
-            f"The earlier test set must be a square matrix; shape {np.shape(previous)} came.",
+            f"The earlier test set must be a square matrix; got shape {np.shape(previous)}.",
             hint="rows are true classes, columns predicted ones.",
         )
     if not (np.isfinite(n).all() and (n >= 0).all()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from trueup.errors import OptionError
 from trueup.prior.belief import call
 from trueup.prior.dirichlet import Concentrations
-from trueup.prior.tilted import TINY, Tilt, Tilted
+from trueup.prior.elicited import Built, Labels, Rates
+from trueup.prior.tilted import TINY
 
 __all__ = ["log_density"]
 
@@ -25,22 +26,22 @@ def log_density(
     reference: object = "perks",
     smooth: bool = True,
     name: str = "log_density",
-) -> Tilted:
-    """Make a prior of a function that gives the log of its density at P, up to a constant.
+) -> Built:
+    """Make a prior of a function that returns the log of its density at P, up to a constant.
 
     Parameters
     ----------
     function : callable
-        Takes one (K, K) array P, rows true, and gives one number; −inf where P is impossible. The
+        Takes one (K, K) array P, rows true, and returns one number; −inf where P is impossible. The
         density is that of the rows' free rates, so a constant is the uniform prior. With a second
-        argument, ``f(P, np)``, it is handed NumPy or ``jax.numpy``: use its functions rather than
-        those of an imported NumPy, and NUTS can follow where weights do not suffice.
+        argument, ``f(P, np)``, it receives NumPy or ``jax.numpy``: use its functions rather than
+        those of an imported NumPy, and NUTS can be used where weights do not suffice.
     reference : str or prior
         A conjugate prior not far from it, from whose posterior draws are weighted; and the prior
         of the base rates.
     smooth : bool
-        False for a function with jumps or that JAX cannot follow: then chains that need no
-        gradient take the place of NUTS. They are slower, but take any function.
+        False for a function with jumps or that JAX cannot differentiate: then chains that need
+        no gradient replace NUTS. They are slower, but take any function.
     name : str
         What the result calls it.
 
@@ -51,10 +52,10 @@ def log_density(
     'log_density'
     """
     if not callable(function):
-        raise OptionError(f"A log density must be a function of P; {function!r} came.")
+        raise OptionError(f"A log density must be a function of P; got {function!r}.")
     takes_module = _arguments(function) >= 2
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         K = len(base.gamma)
 
         def one(P: Any, xp: Any) -> Any:
@@ -69,10 +70,10 @@ def log_density(
             return values.reshape(P.shape[:-2]) - log_reference
 
         _check_proper(one, K)
-        return base.alpha, tilt
+        return base.alpha, base.gamma, tilt
 
     made = call("log_density", function, reference=reference, smooth=smooth)
-    return Tilted(make, reference, name, made, smooth)
+    return Built(rule, reference, name, made, smooth=smooth)
 
 
 def _arguments(function: Callable[..., Any]) -> int:
@@ -86,19 +87,20 @@ def _arguments(function: Callable[..., Any]) -> int:
 
 def _number(one: Callable[[Any, Any], Any], P: Floats) -> float:
     """Evaluate the function at one P, and say plainly what is wrong with its answer."""
-    hint = "it takes one (K, K) array, rows true, and gives the log of the density there."
+    hint = "it takes one (K, K) array, rows true, and returns the log of the density there."
     try:
         with np.errstate(all="ignore"):
             value = np.asarray(one(P, np), dtype=float)
     except Exception as error:  # whatever a user's function may raise
         raise OptionError(
-            f"The log density must give a number for every P; {type(error).__name__}: {error}.",
+            f"The log density must return a number for every P; got {type(error).__name__}: "
+            f"{error}.",
             hint=hint,
         ) from error
     if value.shape != () or np.isnan(value) or value == np.inf:
-        came = f"an array of shape {value.shape}" if value.shape else f"{float(value)}"
+        got = f"an array of shape {value.shape}" if value.shape else f"{float(value)}"
         raise OptionError(
-            f"The log density must give one number, or −inf where P is impossible; {came} came.",
+            f"The log density must return one number, or −inf where P is impossible; got {got}.",
             hint=hint,
         )
     return float(value)
@@ -118,5 +120,5 @@ def _check_proper(one: Callable[[Any, Any], Any], K: int) -> None:
                 raise OptionError(
                     f"A prior must be proper: this log density grows without bound where P[{g}, "
                     f"{h}] goes to 0, as −log p or faster, so it has no finite integral.",
-                    hint="0 test units there would leave the posterior without one too.",
+                    hint="with 0 test units in that cell, the posterior would have none either.",
                 )

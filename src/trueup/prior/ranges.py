@@ -6,12 +6,13 @@ import numpy as np
 
 from trueup.errors import OptionError
 from trueup.numerics import special
+from trueup.prior.belief import check_between
 
 __all__ = ["match_beta"]
 
 
 def match_beta(given: object, probability: float, what: str = "range") -> tuple[float, float]:
-    """Give (a, b) of the Beta distribution with this central interval.
+    """Return (a, b) of the Beta distribution with this central interval.
 
     For a given size a + b the mass below the interval falls as the mean rises; and at the mean
     that puts the right mass below, the mass above falls as the size grows: two nested bisections.
@@ -47,9 +48,8 @@ def _check_range(given: object, probability: float, what: str) -> tuple[float, f
         low, high = np.nan, np.nan
     if not 0 < low < high < 1:
         raise OptionError(
-            f"The {what} must be two numbers with 0 < low < high < 1; {given!r} came.",
+            f"The {what} must be two numbers with 0 < low < high < 1; got {given!r}.",
             hint="write recall=(0.80, 0.95). For rates known exactly see the option P.",
         )
-    if not (isinstance(probability, int | float) and 0 < probability < 1):
-        raise OptionError(f"`probability` must be between 0 and 1; {probability!r} came.")
+    check_between("probability", probability, 0, 1)
     return low, high

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief, call
+from trueup.prior.belief import Belief, call, check_between
 from trueup.prior.dirichlet import Concentrations
-from trueup.prior.tilted import even_errors, inside, size_of
+from trueup.prior.tilted import even_errors, size_of
 
 __all__ = ["Regression", "regression"]
 
@@ -44,7 +44,7 @@ class Regression(Belief):
         return f"{self.on} (bin)"
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-        """Give the Dirichlet rows that are nearest to what it believes of a unit in the middle."""
+        """Return Dirichlet rows close to what it believes of a unit in the middle."""
         size = size_of(self.error / (K - 1), 1 - self.error, self.sd**2)
         return Concentrations(even_errors(K, self.error) * size, np.ones(K), self.name)
 
@@ -68,8 +68,8 @@ def regression(
         Whether the log odds are linear in its logarithm: right for turnover or area.
     bins : int
         Units are put into at most this many bins of equal numbers of test units, with at least five
-        each; rates are equal within a bin. Few bins leave a bias where one bin spans very unlike
-        units, as that of the largest does.
+        each; rates are equal within a bin. With few bins, a bin of very different units, such as
+        the largest ones, leaves a bias.
     error, sd : float
         The error rate in the middle of the belief, and the standard deviation of its log odds.
     slope_sd : float
@@ -77,15 +77,15 @@ def regression(
 
     Notes
     -----
-    For a test set drawn from the population the model is one of the true class given the
-    prediction, log(c_gh / c_hh) linear in the column: then nothing has to be assumed about how the
-    classes themselves depend on it.
+    For a test set drawn from the population, the model is of the true class given the prediction:
+    log(c_gh / c_hh) is linear in the column. Then nothing has to be assumed about how the classes
+    themselves depend on it.
     """
     if not isinstance(on, str):
-        raise OptionError(f"`on` must name a column; {on!r} came.")
-    inside("error", error, 0, 1)
-    inside("sd", sd, 0, 100)
-    inside("slope_sd", slope_sd, 0, 100)
+        raise OptionError(f"`on` must name a column; got {on!r}.")
+    check_between("error", error, 0, 1)
+    check_between("sd", sd, 0, 100)
+    check_between("slope_sd", slope_sd, 0, 100)
     if not (isinstance(bins, int) and 2 <= bins <= 200):
-        raise OptionError(f"`bins` must be a whole number from 2 to 200; {bins!r} came.")
+        raise OptionError(f"`bins` must be a whole number from 2 to 200; got {bins!r}.")
     return Regression(on, bool(log), bins, float(error), float(sd), float(slope_sd))

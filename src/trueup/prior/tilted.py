@@ -1,14 +1,12 @@
 """Priors that are not conjugate: Dirichlet rows times a factor, the tilt.
 
-Every proper prior of P is one: its density over that of the Dirichlets. So draws from the conjugate
-posterior need no more than weights, where those do not differ too much, and the same function is
-the target of NUTS where they do. A tilt is written once for NumPy and for JAX, ``tilt(P, np)``.
+Every proper prior of P can be written so: the tilt is its density over that of the Dirichlets.
+Draws from the conjugate posterior then need only weights; where these differ too much, the same
+function is the target of NUTS. A tilt is written once for NumPy and for JAX, ``tilt(P, np)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
 from trueup.numerics import special
-from trueup.prior.belief import Belief, call
+from trueup.prior.belief import call, check_between
 from trueup.prior.dirichlet import Concentrations
-from trueup.prior.elicited import conjugate, diagonal
+from trueup.prior.elicited import Built, Labels, Rates, conjugate, diagonal
 
 __all__ = [
-    "Tilted",
     "even_errors",
     "hierarchical",
-    "inside",
     "logistic_normal",
     "ordered",
     "robust",
@@ -34,37 +30,13 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Tilt = Callable[[Any, Any], Any]
 TINY = 1e-300
 # Standard deviations of logits between classes, in units of their scale: equal steps of the log, in
-# which the integrand is smooth. Below is 0.4% of the half-normal, above nothing.
+# which the integrand is smooth. 0.4% of the half-normal lies below the grid, nothing above it.
 TAU_GRID = np.geomspace(0.005, 12.0, 90)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Tilted(Belief):
-    """A conjugate prior `rest` times a factor.
-
-    `make` takes the concentrations of `rest` and the labels, and gives alpha and the tilt over
-    Dir(alpha).
-    """
-
-    make: Callable[[Concentrations, list[Hashable]], tuple[Floats, Tilt]]
-    rest: object
-    name: str
-    made: str
-    smooth: bool = True
-    word: str = ""
-
-    def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-        """Give the prior written out for K classes, checked."""
-        known: list[Hashable] = list(range(K) if labels is None else labels)
-        base = conjugate(self.rest, known, self.name)
-        alpha, tilt = self.make(base, known)
-        return Concentrations(alpha, base.gamma, self.name, tilt, self.smooth)
-
-
-def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perks") -> Tilted:
+def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perks") -> Built:
     """Log odds log(p_gh / p_gg) of each error, normal around an expected error rate.
 
     Parameters
@@ -76,10 +48,10 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
     rest : str or prior
         The prior of the base rates.
     """
-    inside("error", error, 0, 1)
-    inside("sd", sd, 0, 100)
+    check_between("error", error, 0, 1)
+    check_between("sd", sd, 0, 100)
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         K = len(base.gamma)
         middle = np.log(error / (K - 1) / (1 - error))
         alpha = even_errors(K, error) * size_of(error / (K - 1), 1 - error, sd**2)
@@ -90,10 +62,10 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
             far = ((odds - middle) / sd) ** 2 * (1 - np.eye(K))
             return (-0.5 * far - alpha * log_p).sum((-2, -1))  # the density has 1/Π p_gh too
 
-        return alpha, tilt
+        return alpha, base.gamma, tilt
 
     made = call("logistic_normal", error=error, sd=sd, rest=rest)
-    return Tilted(make, rest, "logistic_normal", made)
+    return Built(rule, rest, "logistic_normal", made)
 
 
 def truncated(
@@ -102,20 +74,20 @@ def truncated(
     recall: tuple[float, float] | None = None,
     lower: ArrayLike = 0.0,
     upper: ArrayLike = 1.0,
-) -> Tilted:
-    """Cut a conjugate prior off: rates outside these bounds are impossible.
+) -> Built:
+    """Truncate a conjugate prior: rates outside these bounds are impossible.
 
     Parameters
     ----------
     rest : str or prior
-        The prior that is cut off.
+        The prior that is truncated.
     recall : (float, float), optional
         Bounds of every p_gg, as (0.5, 1).
     lower, upper : array_like
         Bounds of every rate: numbers or (K, K) arrays.
     """
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         K = len(base.gamma)
         low, high = (_bounds(name, x, K) for name, x in (("lower", lower), ("upper", upper)))
         if recall is not None:
@@ -123,14 +95,14 @@ def truncated(
             try:
                 least, most = (float(x) for x in recall)
             except (TypeError, ValueError):
-                raise OptionError(f"`recall` must be two numbers; {recall!r} came.") from None
+                raise OptionError(f"`recall` must be two numbers; got {recall!r}.") from None
             low[at, at] = np.maximum(low[at, at], least)
             high[at, at] = np.minimum(high[at, at], most)
         possible = (low < high).all() and (low.sum(1) < 1).all() and (high.sum(1) > 1).all()
         if not possible:
             raise OptionError(
                 "The bounds of the prior must leave room in every row: lower < upper, and rates "
-                "that sum to 1 in between; they do not.",
+                "in between that sum to 1; got bounds that do not.",
                 hint="rows are true classes; each row of rates sums to 1.",
             )
 
@@ -138,16 +110,16 @@ def truncated(
             fine = (np.clip(P, low, high) == P).all((-2, -1))
             return np.where(fine, 0.0, -np.inf)
 
-        return base.alpha, tilt
+        return base.alpha, base.gamma, tilt
 
     made = call("truncated", rest, recall=recall, lower=lower, upper=upper)
-    return Tilted(make, rest, "truncated", made, smooth=False)
+    return Built(rule, rest, "truncated", made, smooth=False)
 
 
-def ordered(rest: object = "perks") -> Tilted:
-    """Classes in order (small, medium, large): rates fall away from the diagonal in every row."""
+def ordered(rest: object = "perks") -> Built:
+    """Take the classes to be ordered: rates fall away from the diagonal in every row."""
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         K = len(base.gamma)
 
         def tilt(P: Any, np: Any) -> Any:
@@ -160,49 +132,49 @@ def ordered(rest: object = "perks") -> Tilted:
                         fine = fine & side.all(-1)
             return np.where(fine, 0.0, -np.inf)
 
-        return base.alpha, tilt
+        return base.alpha, base.gamma, tilt
 
-    return Tilted(make, rest, "ordered", call("ordered", rest), smooth=False)
+    return Built(rule, rest, "ordered", call("ordered", rest), smooth=False)
 
 
-def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
+def symmetric(sd: float = 0.3, *, rest: object = None) -> Built:
     """Believe that g is taken for h about as often as h for g.
 
     The difference of log p_gh and log p_hg is normal around 0 with this standard deviation, on top
-    of a prior that by default is uniform with two correctly classified units added to every row:
-    one with peaks where rates are 0 would leave nothing but those.
+    of a prior that by default is uniform with two correctly classified units added to every row. A
+    prior with peaks where rates are 0 would put all its weight there.
     """
     rest = diagonal(2, rest="uniform") if rest is None else rest
-    inside("sd", sd, 0, 100)
+    check_between("sd", sd, 0, 100)
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         def tilt(P: Any, np: Any) -> Any:
             log_p = np.log(np.maximum(P, TINY))
             difference = log_p - np.swapaxes(log_p, -1, -2)
             return -0.25 * ((difference / sd) ** 2).sum((-2, -1))  # each pair is there twice
 
-        return base.alpha, tilt
+        return base.alpha, base.gamma, tilt
 
-    return Tilted(make, rest, "symmetric", call("symmetric", sd, rest=rest))
+    return Built(rule, rest, "symmetric", call("symmetric", sd, rest=rest))
 
 
 def hierarchical(
     *, error: float = 0.15, sd: float = 1.0, between: float = 0.5, rest: object = "perks"
-) -> Tilted:
-    """Classes whose recalls are alike, as far as the data say so.
+) -> Built:
+    """Let classes have similar recalls, as far as the data support it.
 
     The logit of each p_gg is normal around a common μ with standard deviation τ; μ is normal
     around the logit of 1 − `error` with standard deviation `sd`, and τ is half-normal with scale
     `between`. The rest of a row is shared out uniformly. μ is integrated exactly, τ on a grid.
     """
-    inside("error", error, 0, 1)
-    inside("sd", sd, 0, 100)
-    inside("between", between, 0, 2)
+    check_between("error", error, 0, 1)
+    check_between("sd", sd, 0, 100)
+    check_between("between", between, 0, 2)
     tau = between * TAU_GRID
     log_prior = -0.5 * TAU_GRID**2 + np.log(tau)  # dτ = τ d log τ
     middle = np.log((1 - error) / error)
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         K = len(base.gamma)
         # of K logits: K − 1 contrasts with variance τ², and their mean with sd² + τ²/K
         spread = sd**2 + tau**2 / K
@@ -228,21 +200,21 @@ def hierarchical(
             jacobian = -(log_hit + log_miss).sum(-1) - (K - 2) * log_miss.sum(-1)
             return marginal + jacobian - ((alpha - 1) * log_p).sum((-2, -1))
 
-        return alpha, tilt
+        return alpha, base.gamma, tilt
 
     made = call("hierarchical", error=error, sd=sd, between=between, rest=rest)
-    return Tilted(make, rest, "hierarchical", made)
+    return Built(rule, rest, "hierarchical", made)
 
 
-def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> Tilted:
+def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> Built:
     """Mix a prior with a vague one, row by row, in case it is wrong.
 
     Each row follows `prior` with probability `weight` and `rest` otherwise; test units that
     contradict `prior` move the row to `rest`.
     """
-    inside("weight", weight, 0, 1)
+    check_between("weight", weight, 0, 1)
 
-    def make(base: Concentrations, labels: list[Hashable]) -> tuple[Floats, Tilt]:
+    def rule(base: Concentrations, labels: Labels) -> Rates:
         mine = conjugate(prior, labels, "robust").alpha
         constant = _log_constant(mine) - _log_constant(base.alpha)
 
@@ -251,9 +223,9 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
             ratio = constant + ((mine - base.alpha) * log_p).sum(-1)
             return np.logaddexp(np.log(weight) + ratio, np.log1p(-weight)).sum(-1)
 
-        return base.alpha, tilt
+        return base.alpha, base.gamma, tilt
 
-    return Tilted(make, rest, "robust", call("robust", prior, weight, rest=rest))
+    return Built(rule, rest, "robust", call("robust", prior, weight, rest=rest))
 
 
 def _log_constant(alpha: Floats) -> Floats:
@@ -261,12 +233,12 @@ def _log_constant(alpha: Floats) -> Floats:
 
 
 def even_errors(K: int, error: float) -> Floats:
-    """P with this error rate in every row, shared evenly between the other classes."""
+    """Return P with this error rate in every row, shared evenly between the other classes."""
     return np.where(np.eye(K, dtype=bool), 1 - error, error / (K - 1))
 
 
 def size_of(small: float, large: float, variance: float) -> float:
-    """The size of a Dirichlet whose log odds of two rates with these means have this variance."""
+    """Return the size of a Dirichlet whose log odds of these rates have this variance."""
     low, high = np.log(1e-3), np.log(1e9)
     for _ in range(60):
         size = np.exp((low + high) / 2)
@@ -277,16 +249,10 @@ def size_of(small: float, large: float, variance: float) -> float:
     return float(size)
 
 
-def inside(name: str, x: object, low: float, high: float) -> None:
-    """Refuse a number that is not between these."""
-    if not (isinstance(x, int | float) and low < x < high):
-        raise OptionError(f"`{name}` must be a number between {low} and {high}; {x!r} came.")
-
-
 def _bounds(name: str, given: ArrayLike, K: int) -> Floats:
     try:
         return np.broadcast_to(np.asarray(given, dtype=float), (K, K)).copy()
     except (TypeError, ValueError):
         raise OptionError(
-            f"`{name}` must be a number or an array of shape {(K, K)}; {given!r} came."
+            f"`{name}` must be a number or an array of shape {(K, K)}; got {given!r}."
         ) from None

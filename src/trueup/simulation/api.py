@@ -2,10 +2,10 @@
 
 A population has known true classes; each replication predicts a class for every unit with the
 error rates P and audits a test set. Counts need no units at all: units of one class and stratum
-are alike, so a replication is a few multinomial and hypergeometric numbers whatever N is. Totals
-need to know which units were misclassified. Their places among all units of a class, replication
-after replication, are a Bernoulli process, so the gaps between them are geometric: the cost is
-that of the errors, not of the units. Both are exact.
+are alike, so a replication is a few multinomial and hypergeometric draws, whatever N is. Totals
+depend on which units were misclassified. Their places among all units of a class, replication
+after replication, are a Bernoulli process, so the gaps between them are geometric: the cost grows
+with the number of errors, not of units. Both ways are exact.
 """
 
 from __future__ import annotations
@@ -31,67 +31,46 @@ CELLS_AT_ONCE = 20_000_000
 """Predictions (replications × units) held in memory at a time."""
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
-    """R replications of both tables, in numbers; replications come first.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulation(Counts):
+    """R replications of both tables as one bag of counts: its arrays have replications first.
+
+    So `n` is (R, K, K), `v_hat` (R, K), and so on; `t` and `t2` are None for a test set from
+    elsewhere.
 
     Attributes
     ----------
-    classes : tuple
-        The K class labels.
     design : str
         How the test sets were drawn.
     v, u : (K,) array
         The truth: units per true class, and their total value (None when units are counted).
-    n : (R, K, K) int
-        Test units; rows true, columns predicted.
-    v_hat, u_hat, w_hat : (R, K) array
-        Units, Σy and Σy² per predicted class; the last two None when units are counted.
-    t, t2 : (R, K, K) array or None
-        Σy and Σy² of the test units per cell; None for a test set from elsewhere.
-    signed : bool
-        Whether some value is negative.
     seed : int
-        What makes it the same again.
+        The same seed gives the same replications.
     """
 
-    classes: tuple[Hashable, ...]
     design: str
     v: Integers
     u: Floats | None
-    n: Integers
-    v_hat: Integers
-    u_hat: Floats | None
-    w_hat: Floats | None
-    t: Floats | None
-    t2: Floats | None
-    signed: bool
     seed: int
 
     def __len__(self) -> int:
         return len(self.n)
 
     @property
+    def N(self) -> int:
+        """The number of units in the population."""
+        return int(self.v.sum())
+
+    @property
     def truth(self) -> Floats:
-        """What every estimate is after: u, or v when units are counted."""
+        """What every estimate should be: u, or v when units are counted."""
         return self.v.astype(float) if self.u is None else self.u
 
     def counts(self, r: int) -> Counts:
-        """Give replication r as the bag of counts that every method takes."""
-
-        def of(x: Any) -> Any:
-            return None if x is None else x[r]
-
-        return Counts(
-            self.classes,
-            self.n[r],
-            self.v_hat[r],
-            of(self.u_hat),
-            of(self.w_hat),
-            of(self.t),
-            of(self.t2),
-            self.signed,
-        )
+        """Return replication r as the bag of counts that every method takes."""
+        arrays = {name: getattr(self, name) for name in ("u_hat", "w_hat", "t", "t2")}
+        sums: dict[str, Any] = {name: x[r] for name, x in arrays.items() if x is not None}
+        return Counts(self.classes, self.n[r], self.v_hat[r], **sums, signed=self.signed)
 
 
 def simulate(
@@ -114,10 +93,10 @@ def simulate(
     Parameters
     ----------
     P : (K, K) or (S, K, K) array_like, or callable
-        Error rates, rows true; one matrix, one for each stratum, or a function that gives
+        Error rates, rows true; one matrix, one for each stratum, or a function that returns
         (m, K, K) rates for m values.
     n : int or (K,) array_like
-        Test units in all; or per predicted class (``design="by_prediction"``) or true class
+        Test units in total; or per predicted class (``design="by_prediction"``) or true class
         (``"by_class"``). One number is spread in proportion to the classes there: for
         ``"by_class"`` these are the fixed class counts of the paper's Table 1.
     N, base_rates : int and (K,) array_like
@@ -132,7 +111,7 @@ def simulate(
     strata : (N,) array_like of int, optional
         The stratum of each unit, with `true` and one P for each stratum.
     design : {"random", "by_prediction", "by_class", "shifted"}
-        How the test set is drawn. "shifted" is one from elsewhere, with `test_base_rates`.
+        How the test set is drawn. A "shifted" one is from elsewhere, with `test_base_rates`.
     test_base_rates : (K,) array_like, optional
         Shares of the true classes where a shifted test set comes from; equal shares by default.
     classes : sequence, optional
@@ -157,26 +136,23 @@ def simulate(
     K = population.K
     labels = tuple(range(K)) if classes is None else tuple(classes)
     if len(labels) != K:
-        raise DataError(f"`classes` must name each of the {K} classes; {len(labels)} names came.")
+        raise DataError(f"`classes` must name each of the {K} classes; got {len(labels)}.")
     if int(replications) != replications or replications < 1:
-        raise OptionError(f"`replications` must be a whole number of at least 1; {replications!r}.")
+        raise OptionError(f"`replications` must be a whole number from 1 up; got {replications!r}.")
     plan = make_design(design, n, test_base_rates, population)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     rng = np.random.Generator(np.random.SFC64(seed))
+    u = None
     if population.y is None:
         figures = draw_counts(population, plan, int(replications), rng)
-        u = None
     else:
         step = max(1, CELLS_AT_ONCE // len(population.y))
         parts = [
             draw_totals(population, plan, min(step, int(replications) - start), rng)
             for start in range(0, int(replications), step)
         ]
-        figures = {
-            name: None if x is None else np.concatenate([part[name] for part in parts])
-            for name, x in parts[0].items()
-        }
+        figures = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         u = np.asarray(np.bincount(population.s, population.y, K), float)
     return Simulation(
         classes=labels,

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 HYPERGEOMETRIC_LIMIT = 10**9
-"""NumPy draws without replacement up to here; beyond it, with replacement is the same to 1e-9 n."""
+"""NumPy's limit for draws without replacement; above it, with replacement differs by 1e-9 n."""
 
 
 def _without_replacement(
@@ -37,7 +37,7 @@ def _per_prediction(v_hat: Integers, plan: Design) -> Integers:
 def draw_counts(
     population: Population, plan: Design, R: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """All replications from sufficient statistics; J types, not N units."""
+    """Draw all replications from sufficient statistics: J types, not N units."""
     size, rows, group, K = population.size, population.rows, population.group, population.K
     J = len(size)
     if plan.name in ("random", "by_class"):
@@ -71,17 +71,15 @@ def draw_counts(
                     drawn = rng.hypergeometric(M[:, j], others, np.where(some, left, 0))
                 cells[:, j] = np.where(some, drawn, take)
                 left = left - cells[:, j]
-    n = np.zeros((R, K, K), np.int64)
-    for j in range(J):
-        n[:, group[j]] += cells[:, j]
-    return {
-        "n": n,
-        "v_hat": M.sum(axis=1),
-        "u_hat": None,
-        "w_hat": None,
-        "t": None,
-        "t2": None,
-    }
+    return {"n": _per_class(cells, population), "v_hat": M.sum(axis=1)}
+
+
+def _per_class(cells: Integers, population: Population) -> Integers:
+    """Add up the test units of types (R, J, K) per true class, (R, K, K)."""
+    n = np.zeros((len(cells), population.K, population.K), np.int64)
+    for j, g in enumerate(population.group):
+        n[:, g] += cells[:, j]
+    return n
 
 
 def _shifted(population: Population, plan: Design, R: int, rng: np.random.Generator) -> Integers:
@@ -96,7 +94,7 @@ def _shifted(population: Population, plan: Design, R: int, rng: np.random.Genera
 def draw_totals(
     population: Population, plan: Design, R: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """R replications of a population with values: who was misclassified, and who was audited."""
+    """Draw R replications of a population with values: who was misclassified, who was audited."""
     y, K, s = population.y, population.K, population.s
     assert y is not None
     N = len(y)
@@ -116,8 +114,7 @@ def draw_totals(
         "w_hat": np.where(empty, 0.0, np.maximum(figures[2], 0.0)),
     }
     if plan.name == "shifted":
-        n = _shifted_units(population, plan, R, rng)
-        return result | {"n": n, "t": None, "t2": None}
+        return result | {"n": _shifted_units(population, plan, R, rng)}
     rows, units = _audited(population, plan, s_hat, v_hat, rng)
     cell = (rows * K + s[units]) * K + s_hat[rows, units]
     for name, weight in (("n", None), ("t", y[units]), ("t2", y[units] ** 2)):
@@ -178,15 +175,11 @@ def _shifted_units(
     population: Population, plan: Design, R: int, rng: np.random.Generator
 ) -> Integers:
     """The cells of a test set from elsewhere; where rates depend on y, its units are like ours."""
-    K, group = population.K, population.group
-    n = np.zeros((R, K, K), np.int64)
     if population.own is None:
-        cells = _shifted(population, plan, R, rng)
-        for j in range(len(group)):
-            n[:, group[j]] += cells[:, j]
-        return n
+        return _per_class(_shifted(population, plan, R, rng), population)
     assert plan.shares is not None
-    s = population.s
+    K, s = population.K, population.s
+    n = np.zeros((R, K, K), np.int64)
     per_class = rng.multinomial(plan.n, plan.shares, R)
     for g in range(K):
         units = np.flatnonzero(s == g)

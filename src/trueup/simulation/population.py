@@ -1,4 +1,4 @@
-"""What is simulated: a population of units in types that are alike, and how it is audited."""
+"""What is simulated: a population of units, sorted into types that are alike, and its audit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from trueup.draws.settings import DESIGNS
+from trueup.draws.settings import DESIGNS, one_of
 from trueup.errors import DataError, OptionError
 
 __all__ = [
@@ -63,7 +63,7 @@ class Design:
 
 
 def lognormal(sigma: float, means: ArrayLike = 1.0) -> Values:
-    """Give values whose logarithm has standard deviation `sigma`, with a mean per true class.
+    """Return values whose logarithm has standard deviation `sigma`, with a mean per true class.
 
     They are quantiles, not draws: the population is the same for every seed.
 
@@ -74,7 +74,7 @@ def lognormal(sigma: float, means: ArrayLike = 1.0) -> Values:
     (1.0, 3.0)
     """
     if not sigma >= 0:
-        raise OptionError(f"The spread of the values must be at least 0; {sigma!r} came.")
+        raise OptionError(f"The spread of the values must be at least 0; got {sigma!r}.")
 
     def values(s: Integers) -> Floats:
         mean = np.broadcast_to(np.asarray(means, float), (int(s.max()) + 1,))
@@ -128,7 +128,7 @@ def make_population(
         if len(sizes) != len(beta) or (sizes < 1).any() or (sizes != np.floor(sizes)).any():
             raise DataError(
                 f"`N` must be a whole number of at least 1 for each of the {len(beta)} strata; "
-                f"{N!r} came."
+                f"got {N!r}."
             )
         cells = np.stack([largest_remainder(b, int(m)) for b, m in zip(beta, sizes, strict=True)])
         S, K = cells.shape
@@ -159,7 +159,7 @@ def make_population(
         all_rows = np.asarray(cast(Rates, P)(y), float)
         if all_rows.shape != (len(y), K, K) or not np.allclose(all_rows.sum(axis=2), 1):
             raise DataError(
-                f"`P` must give rates of shape {(len(y), K, K)} with rows that sum to 1."
+                f"`P` must return rates of shape {(len(y), K, K)} with rows that sum to 1."
             )
         own = all_rows[np.arange(len(y)), group[type_of]]
         rows = np.ones((S * K, K)) / K  # not used: each unit has its own
@@ -183,7 +183,7 @@ def _values(values: ArrayLike | Values, s: Integers) -> Floats:
 def _rates(P: object) -> Floats:
     rates = np.asarray(P, float)
     if rates.ndim not in (2, 3) or rates.shape[-1] != rates.shape[-2] or rates.shape[-1] < 2:
-        raise DataError(f"`P` must be square, rows true, with 2 classes or more; {rates.shape}.")
+        raise DataError(f"`P` must be square, rows true, of at least 2 classes; got {rates.shape}.")
     if not (rates >= 0).all() or not np.allclose(rates.sum(axis=-1), 1, atol=1e-6):
         raise DataError(
             "Every row of `P` must hold probabilities that sum to 1.",
@@ -195,7 +195,7 @@ def _rates(P: object) -> Floats:
 def _shares(name: str, given: ArrayLike) -> Floats:
     shares = np.asarray(given, float)
     if not np.isfinite(shares).all() or (shares < 0).any() or not (shares.sum(axis=-1) > 0).all():
-        raise DataError(f"`{name}` must be shares of at least 0; {given!r} came.")
+        raise DataError(f"`{name}` must be shares of at least 0; got {given!r}.")
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
@@ -210,22 +210,21 @@ def make_design(
     design: str, n: ArrayLike, test_base_rates: ArrayLike | None, population: Population
 ) -> Design:
     """Check how the test set is to be drawn."""
-    if design not in DESIGNS:
-        raise OptionError(f"`design` must be one of {list(DESIGNS)}; {design!r} came.")
+    one_of("design", design, DESIGNS)
     size = np.asarray(n)
     K, v, N = population.K, population.v, int(population.size.sum())
     if (size < 0).any() or (size != np.floor(size)).any() or size.shape not in ((), (K,)):
-        raise OptionError(f"`n` must be a whole number, or one for each of {K} classes; {n!r}.")
+        raise OptionError(f"`n` must be a whole number, or one for each of {K} classes; got {n!r}.")
     if size.ndim and design not in ("by_prediction", "by_class"):
-        raise OptionError(f"`n` per class needs design 'by_prediction' or 'by_class'; {design!r}.")
+        raise OptionError(f"`n` per class needs design by_prediction or by_class; got {design!r}.")
     size = size.astype(np.int64)
     total = int(size.sum())
     if design != "shifted" and total > N:
-        raise OptionError(f"`n` may be at most the {N:,} units of the population; {total:,} came.")
+        raise OptionError(f"`n` may be at most the {N:,} units of the population; got {total:,}.")
     if design == "by_class":
         per_class = size if size.ndim else largest_remainder(v, total)
         if (per_class > v).any():
-            raise OptionError(f"`n` may be at most {v.tolist()}, the units per class; {n!r} came.")
+            raise OptionError(f"`n` may be at most {v.tolist()}, the units per class; got {n!r}.")
         return Design(design, total, per_class, None)
     shares = None
     if design == "shifted":
@@ -233,7 +232,7 @@ def make_design(
             "test_base_rates", np.full(K, 1 / K) if test_base_rates is None else test_base_rates
         )
         if shares.shape != (K,):
-            raise OptionError(f"`test_base_rates` must be {K} shares; {test_base_rates!r} came.")
+            raise OptionError(f"`test_base_rates` must be {K} shares; got {test_base_rates!r}.")
         if (shares[v == 0] > 0).any():
             raise OptionError("`test_base_rates` must be 0 where the population has no units.")
     return Design(design, total, size if size.ndim else None, shares)

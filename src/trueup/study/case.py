@@ -11,17 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns
-from trueup.errors import OptionError
+from trueup.errors import ClassError, OptionError
 from trueup.simulation import Simulation, simulate
 
-__all__ = ["Situation"]
+__all__ = ["Case"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+TRUTHS = 20
+"""Truths drawn from those that a pilot leaves possible."""
+
 
 @dataclass(frozen=True, eq=False)
-class Situation:
+class Case:
     """What is taken to be true, and how the test set is drawn.
 
     Attributes
@@ -31,19 +34,19 @@ class Situation:
     P, beta : (K, K) and (K,) array
         Error rates and base rates: assumed, or the mean of the pilot's posterior.
     v_hat : (K,) int
-        Units per predicted class: as they are, or to be expected.
+        Units per predicted class: those in the table, or those to expect.
+    design : str
+        How the test set is drawn.
     s_hat, y : (N,) array or None
         The units' own predicted class and value, from a table with values.
     s : (N,) array or None
-        True classes of these units that the rates make likely, once `settled`.
+        True classes of these units, drawn by what their predictions make likely.
     values : callable or None
         The distribution of the values of an assumed population.
     draws : tuple of (R, K, K) and (R, K) arrays, or None
         Error rates and base rates that the pilot leaves possible.
     counts : Counts or None
         The pilot in numbers.
-    design : str
-        How the test set is drawn.
     test_shares : (K,) array or None
         Base rates of a shifted test set.
     """
@@ -86,18 +89,19 @@ class Situation:
         """How many units the pilot labelled."""
         return 0 if self.counts is None else int(self.counts.n.sum())
 
-    @property
-    def own_test_size(self) -> int | Integers:
-        """The pilot's size as `simulate` takes it for this design."""
-        assert self.counts is not None
-        if self.design == "by_prediction":
-            return np.asarray(self.counts.n.sum(axis=0))
-        if self.design == "by_class":
-            return np.asarray(self.counts.n.sum(axis=1))
-        return self.audited
+    def position(self, interest: Hashable | None) -> int:
+        """Return the place of the class of interest; by default the smallest true class."""
+        if interest is None:
+            return int(np.where(self.beta > 0, self.beta, np.inf).argmin())
+        for g, label in enumerate(self.classes):
+            if label == interest or str(label) == str(interest):
+                return g
+        raise ClassError(
+            f"`interest` must be one of the classes {list(self.classes)}; got {interest!r}."
+        )
 
     def sums(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Σy and Σy² per predicted class; for an assumed population, of one replication."""
+        """Return Σy and Σy² per predicted class; for an assumed population, of one replication."""
         if self.y is not None:
             assert self.s_hat is not None
             U, W = (np.bincount(self.s_hat, x, self.K) for x in (self.y, self.y**2))
@@ -107,21 +111,20 @@ class Situation:
             return self.v_hat.astype(float), self.v_hat.astype(float)
         return study.u_hat[0], study.w_hat[0]
 
-    @property
-    def certain(self) -> bool:
-        """Whether there is one truth only: assumed rates, and no units of unknown class."""
-        return self.draws is None and (self.y is None or self.s is not None)
+    def truths(self, rng: np.random.Generator) -> list[Case]:
+        """Draw truths that the pilot leaves possible; of an assumed case there is only one."""
+        uncertain = self.draws is not None or (self.y is not None and self.s is None)
+        return [self._possible(rng) for _ in range(TRUTHS if uncertain else 1)]
 
-    def possible(self, rng: np.random.Generator) -> Situation:
-        """Give a truth that the pilot leaves possible; without a pilot, the assumed one."""
+    def _possible(self, rng: np.random.Generator) -> Case:
         case = self
         if self.draws is not None:
             r = int(rng.integers(len(self.draws[0])))
             case = replace(self, P=self.draws[0][r], beta=self.draws[1][r], draws=None)
-        return case.settled(rng)
+        return case._with_true_classes(rng)
 
-    def settled(self, rng: np.random.Generator) -> Situation:
-        """Give every unit a true class, at random by what its prediction makes likely."""
+    def _with_true_classes(self, rng: np.random.Generator) -> Case:
+        """Draw a true class for every unit, by what its prediction makes likely."""
         if self.y is None or self.s is not None:
             return self
         assert self.s_hat is not None
@@ -129,13 +132,13 @@ class Situation:
         s = (rng.random((len(self.s_hat), 1)) >= edges[self.s_hat]).sum(axis=1)
         return replace(self, s=s)
 
-    def without_largest(self, count: int, rng: np.random.Generator) -> Situation:
-        """The case without its `count` largest units: what is left beside a certainty stratum."""
+    def without_largest(self, count: int, rng: np.random.Generator) -> Case:
+        """Return the case without its `count` largest units, which are audited for certain."""
         case = self
         if self.y is None:
             if self.values is None:
                 raise OptionError(
-                    "A certainty stratum of the largest units needs values to be large.",
+                    "Auditing the largest units for certain needs values to total; got none.",
                     hint="give `value` with a table, or `values`.",
                 )
             s = np.repeat(np.arange(self.K), self.simulate(0, 1, rng, "random").v)
@@ -155,7 +158,7 @@ class Situation:
 
     @property
     def truth(self) -> Floats:
-        """The counts or totals of the true classes, of a settled or assumed case."""
+        """The counts or totals of the true classes, once these are known."""
         if self.y is not None:
             assert self.s is not None
             return np.asarray(np.bincount(self.s, self.y, self.K), float)
@@ -169,17 +172,17 @@ class Situation:
         design: str | None = None,
     ) -> Simulation:
         """Draw replications of both tables, with test sets of size `n`."""
+        design = design or self.design
         options: dict[str, Any] = {
             "n": n,
-            "design": design or self.design,
+            "design": design,
+            "test_base_rates": self.test_shares if design == "shifted" else None,
             "classes": self.classes,
             "replications": replications,
             "seed": int(rng.integers(2**63)),
         }
-        if (design or self.design) == "shifted":
-            options["test_base_rates"] = self.test_shares
         if self.y is None:
             return simulate(self.P, N=self.N, base_rates=self.beta, values=self.values, **options)
-        case = self if self.s is not None else self.settled(rng)
+        case = self._with_true_classes(rng)
         assert case.s is not None
         return simulate(self.P, true=case.s, values=self.y, **options)

@@ -1,23 +1,25 @@
-"""Where a situation comes from: assumed rates, or the tables that users have."""
+"""Where a case comes from: assumed rates, or the tables that users have."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.count.counts import Counts
-from trueup.draws.settings import DESIGNS, make_settings
+from trueup.count.names import Columns
+from trueup.draws.settings import make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
 from trueup.numerics.dirichlet import draw_dirichlet
+from trueup.prior import Regression
 from trueup.simulation import lognormal, simulate
-from trueup.study.case import Situation
+from trueup.study.case import Case
 
-__all__ = ["assume", "doubted", "make_situation", "pilot", "position"]
+__all__ = ["Assumed", "assume", "doubted", "make_case", "pilot"]
 
 Floats = NDArray[np.float64]
 
@@ -25,111 +27,127 @@ POSTERIOR = 2000
 """Draws of the pilot's posterior: enough for its mean and for a spread of possible truths."""
 
 
-def make_situation(
-    predictions: Any = None,
-    test_set: Any = None,
+@dataclass(frozen=True, eq=False)
+class Assumed:
+    """What the user assumes where no table tells; see `plan`."""
+
+    P: ArrayLike | None = None
+    base_rates: ArrayLike | None = None
+    N: int | None = None
+    values: Any = None
+    test_base_rates: ArrayLike | None = None
+    worth: float | None = None
+
+
+def make_case(
+    predictions: Any,
+    test_set: Any,
+    columns: Columns,
+    assumed: Assumed,
     *,
-    predicted: str = "predicted",
-    true: str = "true",
-    value: str | None = None,
-    id: str | None = None,
-    overlap: bool | None = None,
-    classes: Sequence[Hashable] | None = None,
-    P: ArrayLike | None = None,
-    base_rates: ArrayLike | None = None,
-    N: int | None = None,
-    values: Any = None,
-    worth: float | None = None,
-    test_base_rates: ArrayLike | None = None,
+    classes: Sequence[Hashable] | None,
+    overlap: bool | None,
+    missing: Any,
     design: str,
     prior: object,
     seed: int,
-) -> Situation:
+) -> Case:
     """Take the case from both tables, from the predictions and assumed rates, or assumed whole."""
-    if design not in DESIGNS:
-        raise OptionError(f"`design` must be one of {list(DESIGNS)}; {design!r} came.")
+    if isinstance(prior, Regression):
+        raise OptionError(
+            "A study needs a prior with one set of error rates; got 'regression'.",
+            hint="compare or plan with the prior that you would use without that column.",
+        )
     if predictions is None:
         if test_set is not None:
-            raise DataError("A test set needs the predictions that it belongs to.")
-        if P is None or base_rates is None or N is None:
-            raise DataError(
-                "Without tables, `P`, `base_rates` and `N` must say what to assume.",
-                hint="give the error rates (rows true), the classes' shares and the units.",
-            )
-        found = assume(P, base_rates, N, values, classes, design, test_base_rates)
-        return found if worth is None else doubted(found, worth, seed)
+            raise DataError("A test set needs the predictions that it belongs to; got none.")
+        return assume(assumed, design, classes, seed)
     from trueup.count.gather import gather
-    from trueup.count.names import Columns
     from trueup.read import open_table
+    from trueup.study.unit_values import unit_values
 
     population = open_table(predictions, "predictions")
-    if test_set is not None:
+    if test_set is None:
+        case = _assumed_rates(population, columns.predicted, assumed, design, classes, seed)
+    else:
+        inside = design != "shifted" if overlap is None else overlap
+        audited = open_table(test_set, "the test set")
         counts = gather(
             population,
-            open_table(test_set, "the test set"),
-            Columns(predicted, true, value, id),
-            overlap=design != "shifted" if overlap is None else overlap,
+            audited,
+            replace(columns, by=()),
+            overlap=inside,
             classes=classes,
+            missing=missing,
         )
-        found = pilot(counts, design, prior, seed)
-    else:
-        if P is None or base_rates is None:
-            raise DataError(
-                "Without a test set, `P` and `base_rates` must say what to assume.",
-                hint="give the error rates, rows true, and the classes' shares.",
-            )
-        tally = population.tally([predicted], None)
-        seen = {key[0]: int(units) for key, units in zip(tally.keys, tally.units, strict=True)}
-        labels = tuple(classes) if classes is not None else tuple(sorted(seen, key=str))
-        unknown = sorted(set(seen) - set(labels), key=str)
-        if unknown:
-            raise ClassError(f"`classes` must list every predicted class; not listed: {unknown}.")
-        found = assume(P, base_rates, int(tally.units.sum()), None, labels, design, test_base_rates)
-        found = replace(found, v_hat=np.array([seen.get(label, 0) for label in labels]))
-        found = found if worth is None else doubted(found, worth, seed)
-    if value is not None:
-        place = {label: h for h, label in enumerate(found.classes)}
-        rows = population.rows([predicted], value=value)
-        s_hat = np.array([place[row[0]] for row in rows])
-        found = replace(found, s_hat=s_hat, y=np.array([row[1] for row in rows], float))
-    return found
+        case = pilot(counts, design, prior, seed)
+    if columns.value is None:
+        return case
+    s_hat, y = unit_values(population, columns, case.classes, missing)
+    return replace(case, s_hat=s_hat, y=y, v_hat=np.bincount(s_hat, minlength=case.K))
+
+
+def _assumed_rates(
+    population: Any,
+    predicted: str,
+    assumed: Assumed,
+    design: str,
+    classes: Sequence[Hashable] | None,
+    seed: int,
+) -> Case:
+    """The units that are in the table, with error rates that nobody has measured yet."""
+    tally = population.tally([predicted], None)
+    seen = {key[0]: int(units) for key, units in zip(tally.keys, tally.units, strict=True)}
+    labels = tuple(classes) if classes is not None else tuple(sorted(seen, key=str))
+    unknown = sorted(set(seen) - set(labels), key=str)
+    if unknown:
+        raise ClassError(f"`classes` must list every predicted class; not listed: {unknown}.")
+    found = assume(replace(assumed, N=sum(seen.values()), values=None), design, labels, seed)
+    return replace(found, v_hat=np.array([seen.get(label, 0) for label in labels]))
 
 
 def assume(
-    P: ArrayLike,
-    base_rates: ArrayLike,
-    N: int,
-    values: Any = None,
-    classes: Sequence[Hashable] | None = None,
+    assumed: Assumed,
     design: str = "random",
-    test_base_rates: ArrayLike | None = None,
-) -> Situation:
-    """A population and error rates that nobody has seen yet."""
-    rates, beta = np.asarray(P, float), np.asarray(base_rates, float)
+    classes: Sequence[Hashable] | None = None,
+    seed: int = 0,
+) -> Case:
+    """Make a case of a population and error rates that nobody has seen yet."""
+    if assumed.P is None or assumed.base_rates is None or assumed.N is None:
+        raise DataError(
+            "Without a test set, the error rates (`P`), the shares of the true classes "
+            "(`base_rates`) and, without predictions, the number of units (`N`) must be given.",
+            hint="rows of `P` are true classes, columns predicted ones.",
+        )
+    rates, beta = np.asarray(assumed.P, float), np.asarray(assumed.base_rates, float)
     if rates.ndim != 2 or rates.shape != (len(beta), len(beta)):
         raise DataError(
             f"`P` must be square with one row for each of the {len(beta)} base rates; "
-            f"shape {rates.shape} came."
+            f"got shape {rates.shape}."
         )
+    values = assumed.values
     if isinstance(values, int | float):
         values = lognormal(float(values))
-    # what is wrong with the numbers, simulate says; expected predicted counts are one replication
+    # `simulate` checks the numbers; the expected predicted counts need one replication
+    N, shares = assumed.N, assumed.test_base_rates
     trial = simulate(rates, n=0, N=N, base_rates=beta, replications=1, seed=0, classes=classes)
-    beta = trial.v / trial.v.sum()
-    shares = None if test_base_rates is None else np.asarray(test_base_rates, float)
     v_hat = np.round(trial.v @ rates).astype(np.int64)
     v_hat[v_hat.argmax()] += N - v_hat.sum()
-    return Situation(trial.classes, rates, beta, v_hat, design, values=values, test_shares=shares)
+    case = Case(
+        trial.classes, rates, trial.v / trial.v.sum(), v_hat, design, values=values,
+        test_shares=None if shares is None else np.asarray(shares, float),
+    )  # fmt: skip
+    return case if assumed.worth is None else doubted(case, assumed.worth, seed)
 
 
-def doubted(case: Situation, worth: float, seed: int) -> Situation:
-    """The same case, where the assumed rates are no surer than `worth` test units would make them.
+def doubted(case: Case, worth: float, seed: int) -> Case:
+    """Return the case with rates that are no surer than `worth` test units would make them.
 
     Rows of P ~ Dir(worth · β_g · p_g) and β ~ Dir(worth · β): a conjugate prior (Theorem 1) around
     what is assumed.
     """
     if not worth > 0:
-        raise OptionError(f"`worth` must be a number of test units above 0; {worth!r} came.")
+        raise OptionError(f"`worth` must be a number of test units above 0; got {worth!r}.")
     rng = np.random.Generator(np.random.SFC64(seed))
     least = 1e-6  # an assumed 0 stays practically 0
     rows = draw_dirichlet(np.maximum(worth * case.beta[:, None] * case.P, least), POSTERIOR, rng)
@@ -137,11 +155,11 @@ def doubted(case: Situation, worth: float, seed: int) -> Situation:
     return replace(case, draws=(rows, beta))
 
 
-def pilot(counts: Counts, design: str, prior: object, seed: int) -> Situation:
-    """Error rates and base rates as far as a test set tells them: its posterior."""
+def pilot(counts: Counts, design: str, prior: object, seed: int) -> Case:
+    """Make a case of a test set: its posterior of error rates and base rates."""
     settings = make_settings(
-        counts.K, design=design, method="auto", prior=prior, noise=False, overlap=False,
-        draws=POSTERIOR, interval=0.95, seed=seed,
+        counts.K, classes=counts.classes, design=design, method="auto", prior=prior, noise=False,
+        overlap=False, draws=POSTERIOR, interval=0.95, seed=seed,
     )  # fmt: skip
     units = Counts(counts.classes, counts.n, counts.v_hat)
     est = estimate(units, settings, lambda table: table)
@@ -149,7 +167,7 @@ def pilot(counts: Counts, design: str, prior: object, seed: int) -> Situation:
     assert est.draws is not None
     beta = est.draws / est.draws.sum(axis=1, keepdims=True)
     audited = counts.n.sum(axis=1)
-    return Situation(
+    return Case(
         counts.classes,
         est.P.mean(axis=0),
         beta.mean(axis=0),
@@ -159,13 +177,3 @@ def pilot(counts: Counts, design: str, prior: object, seed: int) -> Situation:
         counts=counts,
         test_shares=audited / audited.sum() if audited.sum() else None,
     )
-
-
-def position(classes: tuple[Hashable, ...], interest: Hashable | None, beta: Floats) -> int:
-    """The place of the class of interest; by default the smallest true class."""
-    if interest is None:
-        return int(np.where(beta > 0, beta, np.inf).argmin())
-    for g, label in enumerate(classes):
-        if label == interest or str(label) == str(interest):
-            return g
-    raise ClassError(f"The class of interest must be one of {list(classes)}; {interest!r} came.")

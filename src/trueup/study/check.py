@@ -1,9 +1,9 @@
-"""What a careful statistician asks before any estimate: `trueup check`."""
+"""What a careful statistician would ask before any estimate: `trueup check`."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,17 @@ from trueup.count.names import Columns
 from trueup.draws.contingency import plug_in, solve_Q
 from trueup.draws.settings import make_settings
 from trueup.draws.theorem1 import posterior
+from trueup.errors import TrueupError
 from trueup.estimate.design import DOUBTFUL, design_p_value, design_warning
 from trueup.estimate.methods import estimate
+from trueup.estimate.result import Estimate
+from trueup.study.sensitivity import MUCH, sensitivity
 
 __all__ = ["Check", "Finding", "check", "check_counts"]
 
 LARGEST = 10
 ILL_CONDITIONED = 20.0
 FEW_EFFECTIVE = 100.0
-MUCH_PRIOR = 0.5  # of the interval's half-width
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Check:
     findings: tuple[Finding, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give a dict per finding: question, value, doubt, words."""
+        """Return a dict per finding: question, value, doubt, words."""
         return [dict(vars(finding)) for finding in self.findings]
 
     @property
@@ -73,7 +75,7 @@ def check(
     prior: object = "perks",
     interval: float = 0.95,
 ) -> Check:
-    """Say what is wrong or doubtful with these tables, before any estimate; see `correct`."""
+    """Report what is wrong or doubtful with these tables, before any estimate; see `correct`."""
     from trueup.count.gather import gather
     from trueup.read import open_table
 
@@ -105,7 +107,7 @@ def check_counts(
 ) -> Check:
     """Check the bag of counts; `largest` are the population's largest values, if known.
 
-    `influence` says whether to estimate under two priors, which takes long where chains are needed.
+    `influence` says whether to estimate under other priors too, which may take a while.
     """
     options: dict[str, Any] = {
         "design": design,
@@ -123,7 +125,7 @@ def check_counts(
     if design == "random":
         findings.append(_design(counts, overlap))
     if influence:
-        findings.append(_influence(counts, options))
+        findings.append(_influence(counts, prior, options))
     if counts.totals:
         findings += _concentration(counts, largest)
     return Check(tuple(findings))
@@ -213,21 +215,24 @@ def _design(counts: Counts, overlap: bool) -> Finding:
     return Finding("design 'random'", p_value, p_value < DOUBTFUL, warning or words)
 
 
-def _influence(counts: Counts, options: dict[str, Any]) -> Finding:
-    """How far the estimate moves from Jeffreys to uniform, in half-widths of the interval."""
-    results = [
-        estimate(counts, make_settings(counts.K, prior=prior, **options), lambda columns: columns)
-        for prior in ("jeffreys", "uniform")
-    ]
-    (one, other) = (np.array([row["estimate"] for row in r.rows()]) for r in results)
-    half = np.array([(row["upper"] - row["lower"]) / 2 for row in results[0].rows()])
-    moves = np.abs(one - other) / np.maximum(half, 1e-300)
-    worst = int(moves.argmax())
+def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> Finding:
+    """How far the estimate moves under other priors, in half-widths of the interval."""
+
+    def make(prior: object) -> Estimate:
+        settings = make_settings(counts.K, classes=counts.classes, prior=prior, **options)
+        est = estimate(counts, settings, dict)
+        return replace(est, asked={"prior": prior}, _again=make)
+
+    try:
+        most = sensitivity(make(prior), quick=True).most
+    except TrueupError as error:
+        return Finding("prior influence", None, False, str(error).split("\n")[0])
+    move = abs(most["moves"])
     words = (
-        f"from Jeffreys to uniform the estimate of {counts.classes[worst]!r} moves by "
-        f"{moves[worst]:.0%} of its interval's half-width, the most of all classes"
+        f"under prior {most['prior']!r} the estimate of {most['class']!r} moves by {move:.0%} of "
+        "its interval's half-width, the most of all classes"
     )
-    return Finding("prior influence", float(moves[worst]), bool(moves[worst] > MUCH_PRIOR), words)
+    return Finding("prior influence", move, move > MUCH, words)
 
 
 def _concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:

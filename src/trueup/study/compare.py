@@ -1,4 +1,4 @@
-"""Every method on the user's own case, with the truth known: `compare`."""
+"""Try every method on the user's own case, with the truth known: `compare`."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
-from trueup.errors import EstimateError, OptionError
+from trueup.errors import OptionError
 from trueup.estimate.methods import METHODS
-from trueup.estimate.result import summarise
-from trueup.simulation import Simulation
-from trueup.study.case_source import make_situation, position
-from trueup.study.verdict import FIGURES, Outcome, judge, recommend
+from trueup.prior import resolve_prior
+from trueup.study.case import Case
+from trueup.study.case_source import Assumed, make_case
+from trueup.study.replications import run_method
+from trueup.study.verdict import FIGURES, judge, recommend
 from trueup.text import aligned, short
 
-__all__ = ["Comparison", "compare", "run_method"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Comparison", "compare"]
 
 SLOW = {"full": 10}
-"""Methods that need a long chain run on this fraction of the replications; their ± says so."""
+"""Methods that need long chains run on one replication in so many, and their ± is larger."""
+FEWEST = 20
+"""Replications that every method runs on, at least."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How every method would have done; `print` it, or see ``rows()`` and ``plot()``.
+    """How well every method would have done; `print` it, or see ``rows()`` and ``plot()``.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class Comparison:
     _rows: list[dict[str, Any]] = field(repr=False)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give a dict per method and class: figures, each with its Monte Carlo error."""
+        """Return a dict per method and class: figures, each with its Monte Carlo error."""
         return [dict(row) for row in self._rows]
 
     def plot(self) -> Any:
@@ -104,6 +106,7 @@ def compare(
     id: str | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
+    missing: str = "refuse",
     P: ArrayLike | None = None,
     base_rates: ArrayLike | None = None,
     N: int | None = None,
@@ -120,14 +123,15 @@ def compare(
     seed: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Comparison:
-    """Simulate the user's own case and see how every method does, with the truth known.
+    """Simulate the user's own case and see how well every method does, with the truth known.
 
     Parameters
     ----------
     predictions, test_set : path or dataframe, optional
         As for `correct`. The truth to simulate is then the mean of their posterior, with the
-        units' own values; without a test set, `P` and `base_rates` are assumed.
-    predicted, true, value, id, overlap, classes : optional
+        units' own values; without a test set, `P` and `base_rates` are assumed. Tables are counted
+        where they are, values too (see `trueup.study.unit_values`).
+    predicted, true, value, id, overlap, classes, missing : optional
         As for `correct`.
     P, base_rates, N, values, test_base_rates : optional
         The case by assumption; see `simulate`.
@@ -142,7 +146,7 @@ def compare(
     prior, draws, interval : optional
         As for `correct`.
     replications : int
-        How many; each Monte Carlo error shrinks with its root.
+        How many; Monte Carlo errors shrink with the square root of it.
     seed : int, optional
         The same seed gives the same figures.
     progress : callable, optional
@@ -155,44 +159,38 @@ def compare(
     >>> found.recommended
     'joint'
     """
-    chosen = list(METHODS) if methods is None else list(dict.fromkeys(methods))
     settings = make_settings(
         2, design=design, method="auto", prior="perks", noise=True, overlap=overlap, draws=draws,
         interval=interval, seed=seed,
     )  # fmt: skip
     default, seed = settings.method, settings.seed
-    chosen = list(dict.fromkeys(default if name == "auto" else name for name in chosen))
+    chosen = [default if name == "auto" else name for name in methods or METHODS]
     unknown = sorted(set(chosen) - set(METHODS))
     if unknown:
-        raise OptionError(f"`methods` must be some of {list(METHODS)}; {unknown} came.")
-    case = make_situation(
-        predictions, test_set, predicted=predicted, true=true, value=value, id=id, overlap=overlap,
-        classes=classes, P=P, base_rates=base_rates, N=N, values=values,
-        test_base_rates=test_base_rates, design=design, prior=prior, seed=seed,
+        raise OptionError(f"`methods` must be some of {list(METHODS)}; got {unknown}.")
+    case = make_case(
+        predictions, test_set, Columns(predicted, true, value, id),
+        Assumed(P, base_rates, N, values, test_base_rates), classes=classes, overlap=overlap,
+        missing=missing, design=design, prior=prior, seed=seed,
     )  # fmt: skip
-    if n is None:
-        if case.counts is None:
-            raise OptionError("`n` must say how many test units there are, without a test set.")
-        n = case.own_test_size
+    n = _pilot_size(case) if n is None else n
     rng = np.random.Generator(np.random.SFC64(seed))
     study = case.simulate(n, replications, rng)
-    parts = [len(study) // SLOW.get(name, 1) for name in chosen]
-    work = [max(part, 20) * SLOW.get(name, 1) for part, name in zip(parts, chosen, strict=True)]
-    outcomes, done = {}, 0.0
-    for name, part, share in zip(chosen, parts, work, strict=True):
-        base, scale = done / sum(work), share / sum(work)
+    sizes = {name: min(max(len(study) // SLOW.get(name, 1), FEWEST), len(study)) for name in chosen}
+    work = {name: size * SLOW.get(name, 1) for name, size in sizes.items()}
+    outcomes, done = {}, 0
+    for name, size in sizes.items():
 
-        def step(fraction: float, base: float = base, scale: float = scale) -> None:
+        def step(fraction: float, done: int = done, name: str = name) -> None:
             if progress is not None:
-                progress(base + scale * fraction)
+                progress((done + work[name] * fraction) / sum(work.values()))
 
-        count = min(max(part, 20), len(study))
         outcomes[name] = run_method(
-            study, name, count, prior=prior, overlap=overlap, draws=draws, interval=interval,
+            study, name, size, prior=prior, overlap=overlap, draws=draws, interval=interval,
             rng=rng, progress=step,
         )  # fmt: skip
-        done += share
-    g = position(case.classes, interest, case.beta)
+        done += work[name]
+    g = case.position(interest)
     rows = [
         judge(name, outcome, study, k) for name, outcome in outcomes.items() for k in range(case.K)
     ]
@@ -208,47 +206,18 @@ def compare(
         "replications": len(study),
         "draws": draws,
         "interval": interval,
-        "prior": prior if isinstance(prior, str) else "dirichlet",
+        "prior": resolve_prior(prior, case.K, case.classes).name,
         "seed": seed,
     }
     return Comparison(case.classes, case.classes[g], words, recommended, info, rows)
 
 
-def run_method(
-    study: Simulation,
-    method: str,
-    count: int,
-    *,
-    prior: object = "perks",
-    overlap: bool | None = None,
-    draws: int = 1000,
-    interval: float = 0.95,
-    rng: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
-) -> Outcome:
-    """Give a method's answers to the first `count` replications."""
-    K = len(study.classes)
-    found = np.full((3, count, K), np.nan)
-    reasons: list[str] = []
-    settings = make_settings(
-        K, design=study.design, method=method, prior=prior, noise=True, overlap=overlap,
-        draws=draws, interval=interval, seed=int(rng.integers(2**63)),
-    )  # fmt: skip
-    for r in range(count):
-        counts = study.counts(r)
-        try:
-            answer = METHODS[settings.method](counts, settings)
-        except EstimateError as error:
-            reasons.append(str(error).split("\n")[0])
-        else:
-            figures = summarise(answer, counts.naive, interval)
-            for k, name in enumerate(("estimate", "lower", "upper")):
-                x = figures[name]
-                if x is not None:
-                    found[k, r] = x
-        if progress is not None:
-            progress((r + 1) / count)
-    return Outcome(found[0], found[1], found[2], tuple(reasons))
+def _pilot_size(case: Case) -> Any:
+    """Return the pilot's size as `simulate` takes it for this design."""
+    if case.counts is None:
+        raise OptionError("Without a test set, `n` must be the number of test units; got None.")
+    axis = {"by_prediction": 0, "by_class": 1}.get(case.design)
+    return case.audited if axis is None else np.asarray(case.counts.n.sum(axis=axis))
 
 
 def _with_error(x: float | None, error: float | None) -> str:

@@ -1,17 +1,18 @@
 """Which units to audit next: those that reduce the variance of a total most per label.
 
-With c = Pr(s = g | ŝ = h) known from A_h observations, real and invented, and U_h and W_h the sum
-of y and of y² of the units predicted h that were not audited, the total of class g among them has
-the variance
+Let c = Pr(s = g | ŝ = h) be known from A_h observations, real and invented, and let U_h and W_h be
+the sums of y and y² of the units predicted h that were not audited. The total of class g among
+these units has the variance
 
     c(1 − c) · (U_h²/(A_h + 1) + W_h):
 
-not knowing the rate, and not knowing which units. A label of a unit drawn at random adds to A_h and
-takes an average unit out of U_h and W_h. The label of a chosen unit, a large one, says nothing
-about the rate of the others, but takes its own y out. The chosen ones are a certainty stratum: the
-largest of all, whatever their prediction. Were more of one predicted class taken than of another,
-the values that are left would depend on the prediction as well as on the true class, which the
-model of totals rules out: intervals then covered 72% in a trial.
+the first term is the uncertainty of the rate, the second that of which units they are. The label of
+a unit drawn at random adds to A_h and takes an average unit out of U_h and W_h. The label of a
+large unit that was chosen says nothing about the rate of the others, but takes its own y out. The
+chosen ones are a certainty stratum: the largest of all, whatever their prediction. If more were
+taken of one predicted class than of another, the remaining values would depend on the prediction as
+well as on the true class, which the model of totals rules out: intervals then covered 72% in a
+trial.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.count.names import Columns
 from trueup.errors import OptionError
 from trueup.prior import resolve_prior
 from trueup.simulation import largest_remainder
-from trueup.study.case import Situation
+from trueup.study.case import Case
 
 __all__ = ["Choice", "choose", "next_units"]
 
@@ -64,7 +66,7 @@ def choose(
     Parameters
     ----------
     count : int
-        Labels to give out.
+        Labels to hand out.
     c, A : (K,) array
         Pr(true class of interest | predicted h) and the observations that it rests on.
     units, U, W : (K,) array
@@ -101,7 +103,7 @@ def choose(
 def _at_random(
     count: int, c: Floats, A: Floats, units: Integers, U: Floats, W: Floats
 ) -> tuple[Integers, float]:
-    """Give out labels one by one, each to the class where the variance falls most."""
+    """Hand out labels one by one, each to the class where the variance falls most."""
     spread, given = c * (1 - c), np.zeros(len(c), np.int64)
     y, y2 = U / np.maximum(units, 1), W / np.maximum(units, 1)
 
@@ -133,34 +135,30 @@ class _Units:
 
 
 def next_units(
-    case: Situation,
+    case: Case,
     g: int,
     count: int,
-    *,
     predictions: Any,
     test_set: Any,
-    predicted: str,
-    value: str | None,
-    id: str | None,
-    by: str | None,
+    columns: Columns,
     prior: object,
     rng: np.random.Generator,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Name the next units to audit for the total of class g, with what it brings."""
+    """Return the next units to audit for the total of class g, and notes on what they bring."""
     if int(count) != count or not 1 <= count <= MOST_NEXT:
-        raise OptionError(f"`next` must be a whole number from 1 to {MOST_NEXT:,}; {count!r} came.")
+        raise OptionError(f"`next` must be a whole number from 1 to {MOST_NEXT:,}; got {count!r}.")
     n = np.zeros((case.K, case.K)) if case.counts is None else case.counts.n
-    alpha = resolve_prior(prior, case.K).alpha
+    alpha = resolve_prior(prior, case.K, case.classes).alpha
     A = (alpha + n).sum(axis=0)
     c = case.c[g] if case.counts is None else (alpha + n)[g] / A
     table = None
-    if predictions is not None and (id is not None or by is not None or value is not None):
-        table = _unaudited(case, predictions, test_set, predicted, value, id, by)
+    if predictions is not None and (columns.id or columns.by or columns.value):
+        table = _unaudited(case, predictions, test_set, columns)
     if table is not None:
         units = np.bincount(table.h, minlength=case.K)
         U, W = (np.asarray(np.bincount(table.h, x, case.K), float) for x in (table.y, table.y**2))
         tops = None
-        if value is not None:
+        if columns.value is not None:
             order = np.argsort(-np.abs(table.y), kind="stable")[:count]
             tops = table.h[order], table.y[order]
     else:
@@ -171,8 +169,8 @@ def next_units(
     rows = _rows(case, choice, table, rng)
     before, after = np.sqrt([choice.before, choice.after])
     notes = [
-        f"They would bring the standard deviation from about {before:,.4g} to {after:,.4g}, "
-        "by a formula that knows nothing of the method; `plan` with a half-width simulates it."
+        f"They would bring the standard deviation from about {before:,.4g} to {after:,.4g}. That "
+        "is an approximate formula; a plan with `half_width` simulates the method itself."
     ]
     if choice.largest.any():
         notes.append(
@@ -181,96 +179,79 @@ def next_units(
             "the totals of their true classes afterwards."
         )
     if case.totals and tops is None:
-        notes.append("Which units are the largest can be said only with a table and `value`.")
+        notes.append("To name the largest units, a plan needs a table and `value`.")
     return rows, notes
 
 
-def _unaudited(
-    case: Situation,
-    predictions: Any,
-    test_set: Any,
-    predicted: str,
-    value: str | None,
-    id: str | None,
-    by: str | None,
-) -> _Units:
+def _unaudited(case: Case, predictions: Any, test_set: Any, columns: Columns) -> _Units:
+    """Read the units that may be chosen: their ids are needed, so this is one row per unit."""
     from trueup.read import open_table
-    from trueup.read.table import require_columns
+    from trueup.read.table import is_missing, require_columns
 
     population = open_table(predictions, "predictions")
-    columns = [predicted, *([id] if id else []), *([by] if by else [])]
-    require_columns(population, columns)
-    rows = population.rows(columns, value=value) if value else population.rows(columns)
-    if test_set is not None and id is not None:
+    names = [columns.predicted, *([columns.id] if columns.id else []), *columns.by]
+    require_columns(population, names)
+    rows = population.rows(names, value=columns.value)
+    if test_set is not None and columns.id:
         audited = open_table(test_set, "the test set")
-        require_columns(audited, [id])
-        known = {row[0] for row in audited.rows([id])}
+        require_columns(audited, [columns.id])
+        known = {row[0] for row in audited.rows([columns.id])}
         rows = [row for row in rows if row[1] not in known]
     place = {label: h for h, label in enumerate(case.classes)}
+    y = np.ones(len(rows))
+    if columns.value:
+        y = np.array([np.nan if is_missing(row[-1]) else float(row[-1]) for row in rows])
+    usable = [i for i, row in enumerate(rows) if row[0] in place and np.isfinite(y[i])]
+    rows = [rows[i] for i in usable]
+    first = 2 if columns.id else 1
+    groups = [row[first : first + len(columns.by)] for row in rows]
     return _Units(
         np.array([place[row[0]] for row in rows], dtype=np.int64),
-        np.array([row[-1] for row in rows], float) if value else np.ones(len(rows)),
-        [row[1] for row in rows] if id else None,
-        [row[2 if id else 1] for row in rows] if by else None,
+        y[usable],
+        [row[1] for row in rows] if columns.id else None,
+        [group[0] if len(group) == 1 else group for group in groups] if columns.by else None,
     )
 
 
 def _rows(
-    case: Situation, choice: Choice, table: _Units | None, rng: np.random.Generator
+    case: Case, choice: Choice, table: _Units | None, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
+    """Return a row per predicted class, way of choosing and group."""
     rows: list[dict[str, Any]] = []
     for h, label in enumerate(case.classes):
         many, few = int(choice.random[h]), int(choice.largest[h])
         if table is None:
-            if many:
-                rows.append(_row(label, None, RANDOM, many))
+            rows += [_row(label, None, RANDOM, many)] if many else []
             continue
         members = np.flatnonzero(table.h == h)
         order = members[np.argsort(-np.abs(table.y[members]), kind="stable")]
-        certain, rest = order[:few], order[few:]
-        rows += _spread(label, LARGEST, certain, table)
-        if not many:
-            continue
-        if table.ids is not None:
+        rows += _spread(label, LARGEST, order[:few], table)
+        rest = order[few:]
+        if table.ids is not None and many:
             rows += _spread(label, RANDOM, rng.choice(rest, many, replace=False), table)
-        elif table.group is not None:  # random within the predicted class: in proportion
-            sizes = Counter(table.group[i] for i in rest)
-            shares = largest_remainder(list(sizes.values()), many)
-            rows += [
-                _row(label, group, RANDOM, int(k))
-                for group, k in zip(sizes, shares, strict=True)
-                if k
-            ]
-        else:
-            rows.append(_row(label, None, RANDOM, many))
+        elif many:  # at random within the predicted class: in proportion to the groups
+            sizes = Counter([None] if table.group is None else [table.group[i] for i in rest])
+            shares = largest_remainder(list(sizes.values()), many).tolist()
+            rows += [_row(label, g, RANDOM, k) for g, k in zip(sizes, shares, strict=True) if k]
     return rows
 
 
-def _spread(
-    label: Hashable, chosen: str, units: NDArray[np.int64], table: _Units
-) -> list[dict[str, Any]]:
-    """One row for each group that the units fall in."""
+def _spread(label: Hashable, chosen: str, units: Integers, table: _Units) -> list[dict[str, Any]]:
+    """Return one row for each group that the units fall in."""
     groups: dict[Hashable, list[int]] = {}
     for i in units:
         groups.setdefault(None if table.group is None else table.group[i], []).append(int(i))
-    rows = []
-    for group, members in groups.items():
-        ids = None if table.ids is None else [table.ids[i] for i in members]
-        row = _row(label, group, chosen, len(members), ids)
-        if chosen == LARGEST:
-            row["at_least"] = float(np.abs(table.y[members]).min())
-        rows.append(row)
-    return rows
+    ids, y = table.ids, np.abs(table.y)
+    return [
+        _row(label, group, chosen, len(at))
+        | {
+            "at_least": float(y[at].min()) if chosen == LARGEST else None,
+            "ids": None if ids is None else [ids[i] for i in at],
+        }
+        for group, at in groups.items()
+    ]
 
 
-def _row(
-    label: Hashable, group: Hashable, chosen: str, units: int, ids: list[Hashable] | None = None
-) -> dict[str, Any]:
-    return {
-        "predicted": label,
-        "group": group,
-        "chosen": chosen,
-        "units": units,
-        "at_least": None,
-        "ids": ids,
-    }
+def _row(label: Hashable, group: Hashable, chosen: str, units: int) -> dict[str, Any]:
+    names = {"predicted": label, "group": group, "chosen": chosen, "units": units}
+    return names | {"at_least": None, "ids": None}

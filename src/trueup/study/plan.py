@@ -1,9 +1,9 @@
 """How many units to label, and which: `plan`.
 
-The precision of a plan is not a formula but what the method itself gives: for a number of test
-units, test sets are simulated and the method's intervals are measured. Before any label exists the
-truth is the one that the user assumes; after a pilot it is drawn from the pilot's posterior, anew
-for every few test sets. The number wanted is then found on the curve of half-width against n.
+The precision of a plan is not a formula but what the method itself achieves: test sets of a given
+size are simulated and the method's intervals are measured. Before any label exists, the truth is
+what the user assumes; after a pilot, several truths are drawn from the pilot's posterior. The
+number of units is then found on the curve of half-width against n.
 """
 
 from __future__ import annotations
@@ -12,27 +12,23 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
-from trueup.study.case import Situation
-from trueup.study.case_source import make_situation, position
+from trueup.study.case import Case
+from trueup.study.case_source import Assumed, make_case
 from trueup.study.half_width import Search, allocate_units
 from trueup.study.next_units import next_units
 from trueup.study.plan_result import Plan
 
 __all__ = ["ALLOCATIONS", "Plan", "allocate_units", "plan"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 ALLOCATIONS = ("proportional", "equal", "neyman")
-TRUTHS = 20
-"""Truths that a pilot leaves possible; every point of every curve takes the same ones."""
 CONTRADICTION = 0.05
-"""A predicted class may be this share more or less than the assumed rates say, without a word."""
+"""How far a predicted class may be from what the assumed rates imply before a note says so."""
 MUCH = 0.1
 """A plan to label more than this share of the units calls for a certainty stratum."""
 
@@ -53,6 +49,7 @@ def plan(
     by: str | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
+    missing: str = "refuse",
     P: ArrayLike | None = None,
     base_rates: ArrayLike | None = None,
     N: int | None = None,
@@ -70,25 +67,27 @@ def plan(
     seed: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
-    """Say how many units to label for a wanted precision, how to allocate them, and which next.
+    """Return how many units to label for a wanted precision, how to allocate them, and which next.
 
     Parameters
     ----------
     predictions, test_set : path or dataframe, optional
         As for `correct`. With both, the test set is a pilot and its posterior is the truth to
-        plan for; without a test set `P` and `base_rates` are assumed; without either, all is.
+        plan for; without a test set `P` and `base_rates` are assumed, without either `N` too.
+        Tables are counted where they are, values too (see `trueup.study.unit_values`); only
+        `next` reads units, to choose among them.
     half_width : float, optional
         The wanted half-width of the interval, in units or in the value's own unit.
     cv : float, optional
         Or the wanted coefficient of variation: half-width / (1.96 · figure) at 95%.
     next : int, optional
-        Which units to audit next, so many, because they reduce the variance most per label.
+        How many units to audit next: those that reduce the variance most per label.
     certainty : int
-        Audit this many of the largest units for certain and plan for the rest. Worth it when a
+        Audit this many of the largest units for certain and plan for the rest: worth it when a
         few units hold much of the total.
     interest : hashable, optional
         The class whose count or total matters; by default the smallest.
-    predicted, true, value, id, overlap, classes : optional
+    predicted, true, value, id, overlap, classes, missing : optional
         As for `correct`. With `id`, `next` names the units.
     by : str, optional
         A column of groups, to spread `next` over.
@@ -96,10 +95,10 @@ def plan(
         What to assume; see `simulate`.
     worth : float, optional
         How many test units the assumed rates are worth: the plan is then for rates around them,
-        from a Dirichlet prior. By default they are taken as they are.
+        from a Dirichlet prior. By default they are taken to be exact.
     design : str
         "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
-        there is nothing to allocate and one number comes back.
+        there is nothing to allocate: the plan is one number.
     allocations : sequence of str
         "proportional" to the predicted classes, "equal", or "neyman": in proportion to the size of
         a predicted class (units, or their total) times the spread of the class of interest in it.
@@ -121,86 +120,53 @@ def plan(
     >>> 400 < found.best["n"] < 700
     True
     """
-    if half_width is not None and cv is not None:
-        raise OptionError("Give `half_width` or `cv`, not both.")
-    if half_width is None and cv is None and next is None:
-        raise OptionError(
-            "A plan needs what to reach: `half_width` or `cv`; or `next`, how many to label now."
-        )
-    for name, given in (("half_width", half_width), ("cv", cv), ("cost", cost)):
-        if given is not None and not given > 0:
-            raise OptionError(f"`{name}` must be more than 0; {given!r} came.")
-    unknown = sorted(set(allocations) - set(ALLOCATIONS))
-    if unknown or not allocations:
-        raise OptionError(f"`allocations` must be some of {list(ALLOCATIONS)}; {unknown} came.")
+    _check_goal(half_width, cv, next, cost, allocations)
     settings = make_settings(
         2, design=design, method=method, prior="perks", noise=True, overlap=overlap, draws=draws,
         interval=interval, seed=seed,
     )  # fmt: skip
-    seed = settings.seed
-    case = make_situation(
-        predictions, test_set, predicted=predicted, true=true, value=value, id=id, overlap=overlap,
-        classes=classes, P=P, base_rates=base_rates, N=N, values=values,
-        worth=worth, test_base_rates=test_base_rates, design=design, prior=prior, seed=seed,
+    columns = Columns(predicted, true, value, id, by)  # type: ignore[arg-type]
+    case = make_case(
+        predictions, test_set, columns,
+        Assumed(P, base_rates, N, values, test_base_rates, worth), classes=classes,
+        overlap=overlap, missing=missing, design=design, prior=prior, seed=settings.seed,
     )  # fmt: skip
-    rng = np.random.Generator(np.random.SFC64(seed))
-    g = position(case.classes, interest, case.beta)
-    truths = [case.possible(rng) for _ in range(1 if case.certain else TRUTHS)]
+    rng = np.random.Generator(np.random.SFC64(settings.seed))
+    g = case.position(interest)
+    truths = case.truths(rng)
     truth = float(np.mean([possible.truth[g] for possible in truths]))
     z = float(ndtri((1 + interval) / 2))
     target = half_width if cv is None else cv * z * truth
-    rest = case
-    if certainty:
-        if int(certainty) != certainty or not 0 < certainty < case.N:
-            raise OptionError(f"`certainty` must be a number of units; {certainty!r} came.")
-        rest = case.without_largest(int(certainty), rng)
-        truths = [rest.possible(rng) for _ in range(1 if rest.certain else TRUTHS)]
-    notes = _contradiction(case)
     rows: list[dict[str, Any]] = []
     curve: list[dict[str, Any]] = []
+    notes = _contradiction(case)
     if target is not None:
-        names = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
-        options: dict[str, Any] = {
+        rest = case
+        if certainty:
+            rest = _without_certain(case, certainty, rng)
+            truths = rest.truths(rng)
+        options = {
             "method": method, "prior": prior, "overlap": overlap, "draws": draws,
             "interval": interval,
         }  # fmt: skip
+        names = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
         for k, name in enumerate(names):
+
+            def step(fraction: float, k: int = k) -> None:
+                if progress is not None:
+                    progress((k + fraction) / len(names))
+
             search = Search(rest, truths, g, name, options, rng)
-            row, points = search.solve(
-                float(target),
-                replications,
-                lambda f, k=k: None if progress is None else progress((k + f) / len(names)),  # type: ignore[misc]
-            )
-            row |= {"cv": row["half_width"] / z / truth if truth else None}
+            row = search.solve(float(target), replications, step) | {"certainty": certainty}
+            row["cv"] = row["half_width"] / z / truth if truth else None
             if row["n"] is not None:
                 row |= {"n": row["n"] + certainty, "more": row["more"] + certainty}
-            row |= {"certainty": certainty}
-            row["cost"] = None if row["n"] is None else row["more"] * cost
-            rows.append(row)
-            curve += [point | {"n": point["n"] + certainty} for point in points]
-        if all(row["n"] is None for row in rows):
-            notes.append(
-                f"Labelling {rows[0]['most']:,} units would not be enough."
-                + (
-                    " What remains is which of the other units were misclassified: audit the "
-                    "largest ones for certain (`certainty`, `next`)."
-                    if case.totals
-                    else ""
-                )
-            )
-        fewest = min((row["n"] for row in rows if row["n"] is not None), default=0)
-        if case.totals and fewest > MUCH * case.N:
-            notes.append(
-                f"That is {fewest / case.N:.0%} of all units: with values so unequal, what remains "
-                "is which of the large units were misclassified. Audit the largest ones for "
-                "certain (`certainty`, `next`) rather than so many at random."
-            )
+            rows.append(row | {"cost": None if row["n"] is None else row["more"] * cost})
+            curve += [point | {"n": point["n"] + certainty} for point in search.points]
+        notes += _too_many(case, rows)
     following: list[dict[str, Any]] = []
     if next is not None:
-        following, note = next_units(
-            case, g, next, predictions=predictions, test_set=test_set, predicted=predicted,
-            value=value, id=id, by=by, prior=prior, rng=rng,
-        )  # fmt: skip
+        following, note = next_units(case, g, next, predictions, test_set, columns, prior, rng)
         notes += note
     info = {
         "design": design,
@@ -214,22 +180,58 @@ def plan(
         "cost": cost,
         "draws": draws,
         "replications": replications,
-        "seed": seed,
+        "seed": settings.seed,
         "notes": notes,
     }
-    return Plan(
-        case.classes,
-        case.classes[g],
-        None if target is None else float(target),
-        curve,
-        following,
-        info,
-        rows,
+    target = None if target is None else float(target)
+    return Plan(case.classes, case.classes[g], target, curve, following, info, rows)
+
+
+def _check_goal(
+    half_width: float | None,
+    cv: float | None,
+    next: int | None,
+    cost: float,
+    allocations: Sequence[str],
+) -> None:
+    if half_width is None and cv is None and next is None:
+        raise OptionError("Set a goal: `half_width`, `cv` or `next` must be given; got none.")
+    if half_width is not None and cv is not None:
+        raise OptionError("The goal must be `half_width` or `cv`, not both; got both.")
+    for name, given in (("half_width", half_width), ("cv", cv), ("cost", cost)):
+        if given is not None and not given > 0:
+            raise OptionError(f"`{name}` must be more than 0; got {given!r}.")
+    if set(allocations) - set(ALLOCATIONS) or not allocations:
+        raise OptionError(
+            f"`allocations` must be some of {list(ALLOCATIONS)}; got {list(allocations)}."
+        )
+
+
+def _without_certain(case: Case, certainty: int, rng: np.random.Generator) -> Case:
+    if int(certainty) != certainty or not 0 < certainty < case.N:
+        raise OptionError(
+            f"`certainty` must be a number of units below the {case.N:,} there are; "
+            f"got {certainty!r}."
+        )
+    return case.without_largest(int(certainty), rng)
+
+
+def _too_many(case: Case, rows: list[dict[str, Any]]) -> list[str]:
+    """Say what to do when no number of units is enough, or a large share of all is needed."""
+    largest = (
+        "What remains is which of the large units were misclassified: audit the largest ones for "
+        "certain (`certainty`, `next`)."
     )
+    needed = [row["n"] for row in rows if row["n"] is not None]
+    if not needed:
+        words = f"Labelling {rows[0]['most']:,} units would not be enough."
+        return [f"{words} {largest}" if case.totals else words]
+    share = min(needed) / case.N
+    return [f"That is {share:.0%} of all units. {largest}"] if case.totals and share > MUCH else []
 
 
-def _contradiction(case: Situation) -> list[str]:
-    """What to say when assumed rates do not go with the predictions that are there."""
+def _contradiction(case: Case) -> list[str]:
+    """Say so when assumed rates do not fit the predictions in the table."""
     if case.counts is not None:
         return []
     expected, found = case.P.T @ case.beta, case.v_hat / case.N
@@ -237,7 +239,7 @@ def _contradiction(case: Situation) -> list[str]:
     if abs(expected[h] - found[h]) <= CONTRADICTION:
         return []
     return [
-        f"The assumed rates and shares would have {expected[h]:.0%} predicted "
-        f"{case.classes[h]!r}; the predictions have {found[h]:.0%}. The plan is for the assumed "
-        "ones: are they right?"
+        f"With the assumed rates and shares, {expected[h]:.0%} would be predicted "
+        f"{case.classes[h]!r}; in the predictions it is {found[h]:.0%}. The plan is for the "
+        "assumed ones: are they right?"
     ]

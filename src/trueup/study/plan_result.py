@@ -39,7 +39,7 @@ class Plan:
     _rows: list[dict[str, Any]] = field(repr=False)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give a dict per allocation: n, more, units per predicted class, half-width, cv, cost."""
+        """Return a dict per allocation: n, more, units per predicted class, half-width and cost."""
         return [dict(row) for row in self._rows]
 
     @property

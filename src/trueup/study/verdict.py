@@ -1,40 +1,30 @@
-"""What a comparison comes to: figures per method with their Monte Carlo errors, and advice."""
+"""The verdict of a comparison: figures per method with Monte Carlo errors, and a recommendation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.simulation import Simulation
+from trueup.study.replications import Outcome
 from trueup.text import short
 
-__all__ = ["FIGURES", "Outcome", "differs", "judge", "recommend"]
+__all__ = ["FIGURES", "differs", "error_figures", "judge", "recommend"]
 
 Floats = NDArray[np.float64]
 
 CALLED_A_DIFFERENCE = 2.0
-"""Monte Carlo errors."""
+"""Monte Carlo errors between two figures before they count as different."""
 COVERAGE_SLACK = 0.02
-"""An interval may cover this much less than it says before that counts against it."""
+"""How much less than its nominal level an interval may cover before that counts against it."""
 FIGURES = ("bias", "variance", "mse", "coverage", "width")
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """A method's answers: estimates and limits (R, K), NaN where it gave none."""
-
-    estimate: Floats
-    lower: Floats
-    upper: Floats
-    reasons: tuple[str, ...] = ()
-
-
 def judge(name: str, outcome: Outcome, study: Simulation, g: int) -> dict[str, Any]:
-    """Bias, variance, MSE, coverage and width for class g, each with its Monte Carlo error."""
+    """Return bias, variance, MSE, coverage and width for class g, with Monte Carlo errors."""
     truth, size = float(study.truth[g]), float(study.truth.sum())
     answered = np.isfinite(outcome.estimate[:, g])
     row: dict[str, Any] = {"method": name, "class": study.classes[g], "truth": truth}
@@ -46,11 +36,7 @@ def judge(name: str, outcome: Outcome, study: Simulation, g: int) -> dict[str, A
     if answered.sum() < 2:
         return row
     x = outcome.estimate[answered, g]
-    error = x - truth
-    row["bias"], row["bias_error"] = _mean(error)
-    off = (error - error.mean()) ** 2
-    row["variance"], row["variance_error"] = float(off.sum() / (len(x) - 1)), _mean(off)[1]
-    row["mse"], row["mse_error"] = _mean(error**2)
+    row |= error_figures(x - truth)
     slack = 1e-9 * abs(size)
     outside = (x < -slack) | (x > size + slack)
     row["impermissible"] = None if study.signed else float(outside.mean())
@@ -59,10 +45,19 @@ def judge(name: str, outcome: Outcome, study: Simulation, g: int) -> dict[str, A
     if limits.sum() > 1:
         covered = ((lower <= truth + slack) & (truth - slack <= upper))[limits]
         row["coverage"] = float(covered.mean())
-        # as if one more were covered and one more not: 100% of 400 is not without error
+        # as if one more were covered and one more missed, so that 100% of 400 has an error too
         p = (covered.sum() + 1) / (len(covered) + 2)
         row["coverage_error"] = float(np.sqrt(p * (1 - p) / len(covered)))
         row["width"], row["width_error"] = _mean((upper - lower)[limits])
+    return row
+
+
+def error_figures(error: Floats) -> dict[str, float]:
+    """Return the bias, variance and MSE of these errors, each with its Monte Carlo error."""
+    off = (error - error.mean()) ** 2
+    row = {"variance": float(off.sum() / (len(error) - 1)), "variance_error": _mean(off)[1]}
+    row["bias"], row["bias_error"] = _mean(error)
+    row["mse"], row["mse_error"] = _mean(error**2)
     return row
 
 
@@ -73,7 +68,7 @@ def _mean(x: Floats) -> tuple[float, float]:
 def recommend(
     rows: list[dict[str, Any]], errors: dict[str, Floats], default: str, interval: float
 ) -> tuple[str, str]:
-    """Choose by MSE among the methods whose intervals hold; equal within error, the default."""
+    """Choose the least MSE among methods whose intervals hold; the default, if as good."""
     answered = [row for row in rows if row["mse"] is not None and row["failed"] <= 0.01]
     if not answered:
         return default, "No method has an answer for this case: the test set is too small."
@@ -84,9 +79,9 @@ def recommend(
         and row["coverage"] + CALLED_A_DIFFERENCE * row["coverage_error"]
         >= interval - COVERAGE_SLACK
     ]
-    field_of = sound or answered
-    best = min(field_of, key=lambda row: float(row["mse"]))
-    same = [row for row in field_of if not differs(errors, row["method"], best["method"])]
+    eligible = sound or answered
+    best = min(eligible, key=lambda row: float(row["mse"]))
+    same = [row for row in eligible if not differs(errors, row["method"], best["method"])]
     pick = next((row for row in same if row["method"] == default), best)
     name = pick["method"]
     words = [f"Use {name!r}" + (", the default for this design" if name == default else "") + ":"]
@@ -100,16 +95,16 @@ def recommend(
         )
     others = [
         row["method"]
-        for row in field_of
+        for row in eligible
         if row is not pick and not differs(errors, row["method"], name)
     ]
     few = [other for other in others if len(errors[other]) < len(errors[name]) / 2]
     others = [other for other in others if other not in few]
     if others:
         verb = "is" if len(others) == 1 else "are"
-        words.append(f"{_listed(others)} {verb} no different within the Monte Carlo error.")
+        words.append(f"{_listed(others)} {verb} no different within Monte Carlo error.")
     words += [
-        f"{other!r} ran on {len(errors[other])} replications only, too few to tell."
+        f"{other!r} ran on only {len(errors[other])} replications, too few to tell."
         for other in few
     ]
     naive = next((row for row in rows if row["method"] == "naive"), None)
@@ -120,9 +115,9 @@ def recommend(
                 f"Without correction the mean squared error is {ratio:,.2g} times as large."
             )
         else:
-            words.append("No correction does as well within the Monte Carlo error.")
+            words.append("No correction does just as well, within Monte Carlo error.")
     if not sound:
-        words.append(f"No method's {interval:.0%} intervals hold what they say here.")
+        words.append(f"No method's {interval:.0%} intervals cover as often as they should here.")
     return name, " ".join(words)
 
 

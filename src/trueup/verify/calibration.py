@@ -35,8 +35,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 DRAWS = 99
-"""Draws that the truth is ranked among: 100 ranks, which the bins divide. The product draws one
-more, the least it takes."""
+"""Draws that the truth is ranked among, so that there are 100 ranks, which the bins divide. The
+product draws one more, the least it accepts."""
 TRIES = 100_000
 """Proposals for one truth inside Θ_K."""
 
@@ -63,7 +63,7 @@ class RankCase:
 
 
 def rank_cases(scale: float = 1.0) -> list[RankCase]:
-    """Every posterior whose generative model is exact, for 2, 3 and 5 classes."""
+    """List every posterior whose generative model is exact, for 2, 3 and 5 classes."""
     cases = []
     for K in (2, 3, 5):
         for method, design, tied, R in (
@@ -81,7 +81,7 @@ def rank_cases(scale: float = 1.0) -> list[RankCase]:
 
 
 def ranks(case: RankCase, seed: int, answer: Callable[..., Any] = estimate) -> Integers:
-    """Ranks (replications, quantities) of the truth among the draws, 0 to DRAWS."""
+    """Return ranks (replications, quantities) of the truth among the draws, 0 to DRAWS."""
     rng = np.random.default_rng(seed)
     K = case.K
     # unequal on purpose: a transposed matrix or γ in place of α shows
@@ -103,7 +103,7 @@ def ranks(case: RankCase, seed: int, answer: Callable[..., Any] = estimate) -> I
 
 
 def uniformity(found: Integers, bins: int) -> Floats:
-    """p-values of a chi-square test of each column of ranks against the uniform distribution."""
+    """Return the p-value of a chi-square test of uniformity for each column of ranks."""
     p = []
     for column in found.T:
         seen = np.bincount(column * bins // (DRAWS + 1), minlength=bins)
@@ -124,7 +124,7 @@ def _of_rates(
     rng: np.random.Generator,
     answer: Any,
 ) -> tuple[Floats, Floats]:
-    """A truth P, a test set within true classes, and functions of P: p₀₀ and (Qv̂)₀."""
+    """Draw P and a test set within true classes, and rank functions of P: p₀₀ and (Qv̂)₀."""
     K = case.K
     v_hat = np.arange(40, 40 + 10 * K, 10)
     P = _rows(alpha, rng)
@@ -150,7 +150,7 @@ def _of_units(
     rng: np.random.Generator,
     answer: Any,
 ) -> tuple[Floats, Floats]:
-    """A population of units, its test set, and the number of units of the first and last class."""
+    """Draw a population and its test set, and rank the units of the first and last class."""
     K, N = case.K, 60 + 20 * case.K
     P, beta = _rows(alpha, rng), rng.dirichlet(gamma)
     cells = rng.multinomial(N, (beta[:, None] * P).ravel()).reshape(K, K)

@@ -22,7 +22,7 @@ DRAWS = 500
 
 
 def group_cells(replications: int = 4) -> list[dict[str, Any]]:
-    """Classes, test units, values and design; each as often as asked."""
+    """List classes, test units, values and design, each `replications` times."""
     return [
         {"K": K, "n": n, "values": values, "design": design}
         for K, n, values, design in itertools.product(
@@ -33,7 +33,7 @@ def group_cells(replications: int = 4) -> list[dict[str, Any]]:
 
 
 def run_groups(case: dict[str, Any], seed: int) -> NDArray[np.float64]:
-    """Mean coverage over the groups of each size, (sizes,), of one population and one test set."""
+    """Return the mean coverage over groups of each size, for one population and one test set."""
     rng = np.random.default_rng(seed)
     K, design = case["K"], case["design"]
     size = np.repeat(SIZES, EACH)
@@ -80,7 +80,7 @@ def _predict(P: Any, s: Any, rng: np.random.Generator) -> Any:
 
 
 def _audit(design: str, n: int, s: Any, s_hat: Any, K: int, rng: np.random.Generator) -> Any:
-    """Which units are audited: at random, or equally many of each (predicted or true) class."""
+    """Choose the audited units: at random, or equally many of each (predicted or true) class."""
     if design == "shifted":
         return np.empty(0, np.int64)
     if design == "random":
@@ -91,7 +91,7 @@ def _audit(design: str, n: int, s: Any, s_hat: Any, K: int, rng: np.random.Gener
 
 
 def _figures(group: Any, at: tuple[Any, ...], y: Any) -> Figures:
-    """Every unit is a row of its own: slow, and nothing to get wrong."""
+    """Make every unit a row of its own: slow, but simple."""
     parts: list[Label] = [
         () if group is None else (int(b),) for b in (at[0] if group is None else group)
     ]

@@ -1,10 +1,11 @@
-"""From ranks and tallies to findings: every bound is a binomial or chi-square one, shared out."""
+"""From ranks and tallies to findings: bounds are binomial or chi-square, and Bonferroni's."""
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,7 @@ from scipy.special import bdtr
 
 from trueup.draws.settings import DESIGNS
 from trueup.verify.calibration import RankCase
-from trueup.verify.findings import (
-    BREACH,
-    FALSE_ALARM,
-    HOLDS,
-    LEAST,
-    SAYS_SO,
-    SHOWN,
-    Finding,
-)
+from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SAYS_SO, SHOWN, Finding
 from trueup.verify.grid import Tally
 
 __all__ = [
@@ -35,9 +28,9 @@ __all__ = [
 ]
 
 SHARE = FALSE_ALARM / 5
-"""Of the false alarms, for each section."""
+"""The share of false alarms that each section has."""
 DOUBT = 0.05
-"""A cell whose least covered class would be so unlikely, were it the only cell, runs again."""
+"""A cell runs again if, on its own, its least covered class would be less likely than this."""
 FACTORS = ("K", "n", "rare", "accuracy", "values", "design")
 ERRORS = 5.0
 """Monte Carlo errors, where a figure has no exact distribution."""
@@ -53,20 +46,20 @@ def judge_calibration(found: list[tuple[RankCase, NDArray[np.float64]]]) -> list
         size = sum(len(p) for case, p in found if case.method == method)
         worst, case = min(mine, key=lambda pair: float(pair[0]))
         findings.append(
-            Finding(
+            Finding.judged(
                 "calibration",
                 f"ranks of {method} are uniform, K in {sorted({c.K for _, c in mine})}",
                 size,
                 f"p = {worst:.2g} ({case}, {case.replications:,} truths)",
                 f"p > {bound:.1g}",
-                HOLDS if worst > bound else BREACH,
+                bool(worst > bound),
             )
         )
     return findings
 
 
 def least_covered(R: int, tests: int) -> int:
-    """The fewest of R intervals that may cover: fewer happen with probability SHARE/2/tests.
+    """Return the fewest of R intervals that may cover: fewer have probability SHARE/2/tests.
 
     Examples
     --------
@@ -83,33 +76,45 @@ def _chance(covered: int, R: int) -> float:
 
 
 def judge_coverage(tallies: list[Tally], left_out: int) -> list[Finding]:
-    """Cells one by one per design, all pairs of factors pooled, warnings, and the squared error."""
+    """Judge cells one by one per design, pairs of factors pooled, warnings and squared errors."""
     tests = sum(t.cell.K for t in tallies)
-    findings, fails = [], []
+    fails = [t for t in tallies if _too_low(t, tests) and _mostly_warned(t)]
+    findings = []
     for design in DESIGNS:
         mine = [t for t in tallies if t.cell.design == design and t.answered]
-        broken = [t for t in mine if t.covered.min() < least_covered(t.answered, tests)]
-        said = [t for t in broken if 2 * t.warned > t.answered]
-        fails += said
-        names = {id(t) for t in said}
-        silent = [t for t in mine if id(t) not in names]
-        if not silent:
-            continue
-        t = min(silent, key=lambda t: _chance(int(t.covered.min()), t.answered))
-        low = least_covered(t.answered, tests)
-        verdict = HOLDS if len(broken) == len(said) else BREACH
-        worst = f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})"
-        bound = f"≥ {low / t.answered:.1%}"
-        findings.append(
-            Finding("coverage", f"95% intervals, {design}", len(mine), worst, bound, verdict)
-        )
-    findings.append(_pooled([t for t in tallies if 2 * t.warned <= t.answered]))
+        silent = [t for t in mine if t not in fails]
+        if silent:
+            what = f"95% intervals, {design}"
+            findings.append(replace(_least_likely(what, silent, tests), cells=len(mine)))
+    findings.append(_pooled([t for t in tallies if not _mostly_warned(t)]))
     findings.append(_said(fails))
-    findings += _wolf(tallies, fails)
+    findings += _warned_in_vain([t for t in tallies if t not in fails and t.answered])
     findings.append(_error(tallies))
     if left_out:
         findings.append(Finding("coverage", "cells left out", left_out, "", "", SHOWN))
     return findings
+
+
+def _too_low(tally: Tally, tests: int) -> bool:
+    covered = tally.covered.min() < least_covered(tally.answered, tests)
+    return bool(tally.answered and covered)
+
+
+def _mostly_warned(tally: Tally) -> bool:
+    return 2 * tally.warned > tally.answered
+
+
+def _least_likely(what: str, tallies: list[Tally], tests: int) -> Finding:
+    """Return the finding for the cell whose coverage is least likely; any too low is a breach."""
+    t = min(tallies, key=lambda t: _chance(int(t.covered.min()), t.answered))
+    return Finding.judged(
+        "coverage",
+        what,
+        len(tallies),
+        f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})",
+        f"≥ {least_covered(t.answered, tests) / t.answered:.1%}",
+        not any(_too_low(t, tests) for t in tallies),
+    )
 
 
 def doubtful(tally: Tally) -> bool:
@@ -119,35 +124,23 @@ def doubtful(tally: Tally) -> bool:
 
 def judge_again(again: list[Tally]) -> list[Finding]:
     """Judge fresh runs of the doubtful cells: longer and fewer, so that the bound is sharp."""
-    if not again:
-        return []
     tests = sum(t.cell.K for t in again)
-    low = {id(t): t.covered.min() < least_covered(t.answered, tests) for t in again}
-    silent = [t for t in again if 2 * t.warned <= t.answered]
-    said = [t for t in again if low[id(t)] and 2 * t.warned > t.answered]
+    silent = [t for t in again if not _mostly_warned(t)]
+    warned = [t for t in again if _mostly_warned(t)]
     findings = []
     if silent:
-        t = min(silent, key=lambda t: _chance(int(t.covered.min()), t.answered))
-        findings.append(
-            Finding(
-                "coverage",
-                "doubtful cells again, mostly no warning",
-                len(silent),
-                f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})",
-                f"≥ {least_covered(t.answered, tests) / t.answered:.1%}",
-                BREACH if any(low[id(t)] for t in silent) else HOLDS,
-            )
-        )
-    if len(silent) < len(again):
-        least = min((t.warned / t.answered for t in said), default=1.0)
+        findings.append(_least_likely("doubtful cells again, mostly no warning", silent, tests))
+    if warned:
+        low = [t for t in warned if _too_low(t, tests)]
+        least = min((t.warned / t.answered for t in low), default=1.0)
         findings.append(
             Finding(
                 "coverage",
                 "doubtful cells again, mostly a warning",
-                len(again) - len(silent),
-                f"{len(said)} below the bound, the least often warned in {least:.0%}",
+                len(warned),
+                f"{len(low)} below the bound, the least often warned in {least:.0%}",
                 "warned > 50%",
-                SAYS_SO if said else HOLDS,
+                SAYS_SO if low else HOLDS,
             )
         )
     return findings
@@ -167,15 +160,13 @@ def _pooled(tallies: list[Tally]) -> Finding:
     if not pools:
         return Finding("coverage", "pooled over pairs of factors", 0, "none", "", SHOWN)
     _, covered, R, key = min(pools)
-    low = least_covered(R, len(pools))
-    broken = any(covered < least_covered(R, len(pools)) for _, covered, R, _ in pools)
-    return Finding(
+    return Finding.judged(
         "coverage",
         "pooled over pairs of factors, no warning",
         len(pools),
         f"{covered / R:.1%} of {R:,} ({' '.join(key)} class)",
-        f"≥ {low / R:.1%}",
-        BREACH if broken else HOLDS,
+        f"≥ {least_covered(R, len(pools)) / R:.1%}",
+        all(covered >= least_covered(R, len(pools)) for _, covered, R, _ in pools),
     )
 
 
@@ -193,15 +184,13 @@ def _said(fails: list[Tally]) -> Finding:
     )
 
 
-def _wolf(tallies: list[Tally], fails: list[Tally]) -> Iterable[Finding]:
+def _warned_in_vain(holding: list[Tally]) -> Iterable[Finding]:
     """How often the product warns where its intervals hold."""
-    names = {id(t) for t in fails}
-    holding = [t for t in tallies if id(t) not in names and t.answered]
-    for designs in (("random", "by_prediction"), ("by_class", "shifted")):
+    for designs in (DESIGNS[:2], DESIGNS[2:]):
         mine = [t for t in holding if t.cell.design in designs]
         if mine:
             rate = sum(t.warned for t in mine) / sum(t.answered for t in mine)
-            often = sum(2 * t.warned > t.answered for t in mine)
+            often = sum(map(_mostly_warned, mine))
             what = f"warned though it holds, {' and '.join(designs)}"
             worst = f"{rate:.1%} of answers; {often} cells mostly"
             yield Finding("coverage", what, len(mine), worst, "", SHOWN)
@@ -216,7 +205,7 @@ def _error(tallies: list[Tally]) -> Finding:
         "error",
         "MSE against no correction",
         len(answered),
-        f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, else no telling",
+        f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, the rest undecided",
         "",
         SHOWN,
     )
@@ -247,12 +236,12 @@ def judge_groups(found: list[tuple[dict[str, Any], NDArray[np.float64]]]) -> lis
         return []
     slack, mean, error, name, R = min(margins)
     return [
-        Finding(
+        Finding.judged(
             "groups",
             "95% intervals of groups, pooled by factor",
             len(margins),
             f"{mean:.1%} ± {error:.1%} ({name}, {R} runs)",
             f"≥ {LEAST:.0%} − 5 errors",
-            HOLDS if slack >= 0 else BREACH,
+            slack >= 0,
         )
     ]

@@ -1,4 +1,4 @@
-"""Other packages on the same inputs; what is not installed is named, not passed over."""
+"""Other packages on the same inputs; those that are not installed are named as skipped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.draws.samplers import draw_full, ess
 from trueup.estimate import classical
-from trueup.verify.findings import BREACH, HOLDS, SKIPPED, Finding
+from trueup.verify.findings import SKIPPED, Finding
 
 __all__ = ["peers"]
 
@@ -55,9 +55,7 @@ def _ppi(seed: int) -> Finding:
                 abs(ours.upper[g] / (N * np.squeeze(upper)) - 1),
             ]
     worst = float(max(off))
-    return Finding(
-        "peers", what, len(off), f"relative {worst:.1g}", "1e-8", HOLDS if worst < 1e-8 else BREACH
-    )
+    return Finding.judged("peers", what, len(off), f"relative {worst:.1g}", "1e-8", worst < 1e-8)
 
 
 def _numpyro(seed: int) -> Finding:
@@ -99,6 +97,4 @@ def _numpyro(seed: int) -> Finding:
         error_b = [b[:, :, g].std() / np.sqrt(ess(b[:, :, g])) for g in range(K)]
         off += list(np.abs(a.mean(axis=0) - b.mean(axis=(0, 1))) / np.hypot(error, error_b))
     worst = float(max(off))
-    return Finding(
-        "peers", what, len(off), f"{worst:.1f} errors", "< 5", HOLDS if worst < 5 else BREACH
-    )
+    return Finding.judged("peers", what, len(off), f"{worst:.1f} errors", "< 5", worst < 5)

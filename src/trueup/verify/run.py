@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -32,9 +33,9 @@ from trueup.verify.published import published
 __all__ = ["Verification", "verify"]
 
 AGAIN = 4
-"""Doubtful cells run again with so many times the replications."""
+"""Doubtful cells run again with this many times the replications."""
 QUICK_CELLS = 12
-"""The short form takes one cell in so many, drawn afresh each time."""
+"""The quick form takes one cell in this many, a new choice for every seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Verification:
 
     @property
     def breaches(self) -> list[Finding]:
-        """Findings that must not be."""
+        """Findings that make the command fail."""
         return [finding for finding in self.findings if finding.breach]
 
     def __str__(self) -> str:
@@ -79,10 +80,10 @@ class Verification:
         return "\n".join(lines)
 
     def answer(self) -> dict[str, Any]:
-        """Give rows and info as plain values, for JSON."""
+        """Return rows and info as plain values, for JSON."""
         worst = worst_cell(self.tallies) if self.tallies else None
         return {
-            "rows": [finding.row() for finding in self.findings],
+            "rows": [dict(vars(finding)) for finding in self.findings],
             "info": self.info
             | {
                 "breaches": len(self.breaches),
@@ -107,25 +108,21 @@ def verify(
     rng = np.random.default_rng(seed)
     jobs, left_out = _jobs(quick, rng)
     answers = _in_processes(jobs, processes, progress)
-    tallies = [x for (kind, *_), x in zip(jobs, answers, strict=True) if kind == "cell"]
-    groups = [
-        (case, x) for (kind, case, _), x in zip(jobs, answers, strict=True) if kind == "groups"
-    ]
-    calibrated = [
-        (case, x) for (kind, case, _), x in zip(jobs, answers, strict=True) if kind == "ranks"
-    ]
-    others = [x for (kind, *_), x in zip(jobs, answers, strict=True) if kind == "others"]
+    found = defaultdict(list)
+    for (kind, case, _), answer in zip(jobs, answers, strict=True):
+        found[kind].append((case, answer))
+    tallies = [tally for _, tally in found["cell"]]
     longer = [
         replace(t.cell, replications=AGAIN * t.cell.replications) for t in tallies if doubtful(t)
     ]
     more = [("cell", cell, int(rng.integers(2**32))) for cell in longer]
     again = _in_processes(more, processes, progress)
     findings = [
-        *judge_calibration(calibrated),
+        *judge_calibration(found["ranks"]),
         *judge_coverage(tallies, left_out),
         *judge_again(again),
-        *judge_groups(groups),
-        *(finding for some in others for finding in some),
+        *judge_groups(found["groups"]),
+        *(finding for _, findings in found["others"] for finding in findings),
     ]
     info = {
         "seed": seed,
@@ -140,7 +137,7 @@ def verify(
 
 
 def _jobs(quick: bool, rng: np.random.Generator) -> tuple[list[tuple[str, Any, int]], int]:
-    """Everything to do, each with a seed of its own; the longest first."""
+    """List everything to do, each with a seed of its own, the longest first."""
     cases = rank_cases(0.25 if quick else 1.0)
     cells, left_out = every_cell(0.5 if quick else 1.0)
     replications = 1 if quick else 3
@@ -158,7 +155,7 @@ def _jobs(quick: bool, rng: np.random.Generator) -> tuple[list[tuple[str, Any, i
 
 
 def _cost(kind: str, what: Any) -> float:
-    """Roughly, in seconds."""
+    """Return the seconds that a job takes, roughly."""
     if kind == "cell":
         cell: Cell = what
         return float(cell.replications * 1e-3 * cell.K**1.5)
@@ -175,7 +172,7 @@ def _in_processes(
     answers: list[Any] = [None] * len(jobs)
     done = 0.0
     before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    os.environ.update(dict.fromkeys(before, "1"))  # matrices are small: threads only get in the way
+    os.environ.update(dict.fromkeys(before, "1"))  # small matrices: threads only slow them down
     try:
         with ProcessPoolExecutor(
             processes, mp_context=multiprocessing.get_context("spawn")

@@ -19,7 +19,7 @@ from trueup.present.reproduce import (
 )
 from trueup.present.sentences import METHODS, coverage, form, rounded, what
 from trueup.study.check import check_counts
-from trueup.study.other_priors import other_priors, without_others
+from trueup.study.sensitivity import sensitivity
 
 __all__ = [
     "annex",
@@ -184,13 +184,13 @@ def diagnostics(est: Estimate) -> Markup:
 
 def priors(est: Estimate) -> Markup:
     """The estimates under other priors, and how far they move."""
-    reason = without_others(est)
-    if reason:
-        return tag("p", reason)
-    by_prior = other_priors(est)
+    try:
+        found = sensitivity(est, quick=True)
+    except TrueupError as error:
+        return tag("p", str(error).split("\n")[0])
     own = whole(est)
     write = form(x for row in own for x in (row["estimate"], row["upper"]))
-    told = {name: rows for name, rows in by_prior.items() if not isinstance(rows, str)}
+    told = {name: whole(other) for name, other in found.estimates.items()}
     lines, largest = [], 0.0
     for g, row in enumerate(own):
         half = (row["upper"] - row["lower"]) / 2
@@ -208,7 +208,7 @@ def priors(est: Estimate) -> Markup:
         f"Under {others} instead of {est.info['prior']}, the corrected figures move by at most "
         f"{largest:.0%} of the half-width of their interval."
     )
-    missing = [f"{name}: {rows}" for name, rows in by_prior.items() if isinstance(rows, str)]
+    missing = [f"{name}: {why}" for name, why in found.left_out.items()]
     header = ["class", *(f"prior {name}" for name in told)]
     parts = [tag("p", words), table(header, lines, words=1)]
     return join([*parts, *([listing(missing)] if missing else [])])

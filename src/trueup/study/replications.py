@@ -1,0 +1,81 @@
+"""A method's answers to many simulated test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.draws.settings import make_settings
+from trueup.errors import EstimateError
+from trueup.estimate.methods import METHODS
+from trueup.estimate.result import Estimate, summarise
+from trueup.simulation import Simulation
+
+__all__ = ["Outcome", "run_method"]
+
+Floats = NDArray[np.float64]
+
+NAMES = ("estimate", "lower", "upper")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A method's answers: estimates and limits (R, K), NaN where it gave none, and why not.
+
+    `warned` (R,) marks answers with a warning, if `run_method` was given an `answer`.
+    """
+
+    estimate: Floats
+    lower: Floats
+    upper: Floats
+    warned: NDArray[np.bool_]
+    reasons: tuple[str, ...]
+
+
+def run_method(
+    study: Simulation,
+    method: str,
+    count: int,
+    *,
+    prior: object = "perks",
+    overlap: bool | None = None,
+    draws: int = 1000,
+    interval: float = 0.95,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] | None = None,
+    answer: Callable[..., Estimate] | None = None,
+) -> Outcome:
+    """Return a method's answers to the first `count` replications.
+
+    By default the method alone is run; `answer`, which is called as `estimate` is, may warn too.
+    """
+    warned = np.zeros(count, bool)
+    found = np.full((3, count, study.K), np.nan)
+    reasons: list[str] = []
+    settings = make_settings(
+        study.K, classes=study.classes, design=study.design, method=method, prior=prior, noise=True,
+        overlap=overlap, draws=draws, interval=interval, seed=int(rng.integers(2**63)),
+    )  # fmt: skip
+    for r in range(count):
+        counts = study.counts(r)
+        try:
+            if answer is None:
+                own = METHODS[settings.method](counts, settings)
+                figures: dict[str, Any] = summarise(own, counts.naive, interval)
+            else:
+                est = answer(counts, settings, dict)
+                figures = {name: [row[name] for row in est.rows()] for name in NAMES}
+                warned[r] = bool(est.info["warnings"])
+        except EstimateError as error:
+            reasons.append(str(error).split("\n")[0])
+        else:
+            for k, name in enumerate(NAMES):
+                if figures[name] is not None:
+                    found[k, r] = figures[name]
+        if progress is not None:
+            progress((r + 1) / count)
+    return Outcome(found[0], found[1], found[2], warned, tuple(reasons))

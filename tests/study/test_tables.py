@@ -1,0 +1,104 @@
+"""`compare` and `plan` on the user's own tables: values are counted where they are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import trueup as tu
+from trueup.count.names import Columns
+from trueup.read import open_table
+from trueup.read.frames import FrameTable
+from trueup.study.unit_values import two_values, unit_values
+
+SMALL = {"draws": 200, "replications": 20, "seed": 1, "value": "y"}
+RATES = {"P": [[0.8, 0.2], [0.2, 0.8]], "base_rates": [0.5, 0.5]}
+STUDIES = {
+    "compare": lambda *tables, **options: tu.compare(*tables, methods=["joint"], **options),
+    "plan": lambda *tables, **options: tu.plan(*tables, cv=0.2, **options),
+    "plan next": lambda *tables, **options: tu.plan(*tables, next=5, id="id", **options),
+    "assumed": lambda population, _, **options: tu.plan(population, cv=0.2, **RATES, **options),
+}
+
+
+def tables(rng, N=2000):
+    s = rng.integers(0, 2, N)
+    s_hat = np.where(rng.random(N) < 0.15, 1 - s, s)
+    names = np.array(["other", "shop"])
+    population = pd.DataFrame(
+        {"id": np.arange(N), "predicted": names[s_hat], "y": rng.lognormal(0, 2, N)}
+    )
+    audited = rng.choice(np.arange(10, N), 200, replace=False)
+    return population, population.iloc[audited].assign(true=names[s[audited]])
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_text_column_as_value_is_named(name, rng):
+    population, test_set = (
+        table.assign(y=table["y"].map("{:.2f} euro".format)) for table in tables(rng)
+    )
+    with pytest.raises(tu.DataError, match=r"Column 'y' of .* must hold numbers"):
+        STUDIES[name](population, test_set, **SMALL)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_missing_values_are_blamed_on_their_column_and_may_be_left_out(name, rng):
+    population, test_set = tables(rng)
+    population.loc[[3, 5], "y"] = np.nan
+    with pytest.raises(tu.DataError, match=r"Column 'y' of predictions .* 2 rows have none"):
+        STUDIES[name](population, test_set, **SMALL)
+    found = STUDIES[name](population, test_set, missing="leave_out", **SMALL)
+    assert found.info["N"] == 1998
+
+
+@pytest.mark.parametrize("name", ["compare", "plan", "assumed"])
+def test_the_population_is_never_read_unit_by_unit(name, rng, monkeypatch):
+    def rows(*_, **__):
+        raise AssertionError("the units were read")
+
+    monkeypatch.setattr(FrameTable, "rows", rows)
+    STUDIES[name](*tables(rng), **SMALL)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_values_have_the_sums_of_the_table(signed, rng):
+    population, _ = tables(rng)
+    if signed:
+        population["y"] -= population["y"].median()
+    population.loc[:20, "y"] = 0.0
+    table = open_table(population, "predictions")
+    s_hat, y = unit_values(table, Columns(value="y"), ["other", "shop"], "refuse")
+    assert (y < 0).any() == signed
+    for h, label in enumerate(["other", "shop"]):
+        exact = population["y"][population["predicted"] == label]
+        ours = y[s_hat == h]
+        assert len(ours) == len(exact)
+        assert ours.sum() == pytest.approx(exact.sum())
+        assert (ours**2).sum() == pytest.approx((exact**2).sum(), rel=1e-6)
+        assert np.abs(ours).max() == pytest.approx(exact.abs().max(), rel=0.3)
+        share = np.sort(np.abs(ours))[-20:].sum() / np.sort(exact.abs())[-20:].sum()
+        assert share == pytest.approx(1, abs=0.1)
+
+
+def test_two_values_by_hand():
+    assert two_values(1, 7.0, 49.0).tolist() == [7.0]
+    assert sorted(two_values(2, 5.0, 13.0)) == pytest.approx([2.0, 3.0])
+    assert two_values(4, 0.0, 0.0).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("name", ["compare", "plan next"])
+def test_priors_may_name_classes(name, rng):
+    population, test_set = tables(rng)
+    prior = tu.prior.from_range("shop", recall=(0.7, 0.95))
+    found = STUDIES[name](population, test_set, prior=prior, **SMALL)
+    if name == "compare":
+        assert found.info["prior"] == "from_range"
+
+
+def test_a_prior_that_needs_a_column_is_refused(rng):
+    with pytest.raises(tu.OptionError, match="regression"):
+        tu.compare(*tables(rng), prior=tu.prior.regression("y"), **SMALL)
+
+
+def test_a_plan_needs_a_method_with_intervals():
+    with pytest.raises(tu.OptionError, match="needs a method with intervals"):
+        tu.plan(**RATES, N=1000, half_width=20, method="naive", draws=200, replications=4)
