@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief, call
+from trueup.prior.belief import Belief, call, picklable
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
 from trueup.prior.ranges import match_beta
 
@@ -55,6 +56,7 @@ class Elicited(Belief):
     made: str = ""
     labels: tuple[Hashable, ...] = ()
     word: str = ""
+    recipe: Any = None
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the concentrations, checked."""
@@ -63,6 +65,7 @@ class Elicited(Belief):
         return Concentrations(*self.rule(base, known), self.name)
 
 
+@picklable
 def from_range(
     cls: Hashable | Mapping[Hashable, tuple[float, float]],
     recall: tuple[float, float] | None = None,
@@ -111,6 +114,7 @@ def from_range(
     return Elicited(rule, rest, "from_range", made, tuple(ranges))
 
 
+@picklable
 def from_counts(
     previous: ArrayLike,
     weight: float | ArrayLike = 0.5,
@@ -171,6 +175,7 @@ def from_counts(
     return Elicited(rule, rest, "from_counts", made, tuple(range(K)))
 
 
+@picklable
 def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
     """Believe that the classifier is better than chance: `strength` invented units, all correct.
 
@@ -196,6 +201,7 @@ def diagonal(strength: float, *, rest: object = "perks") -> Elicited:
     return Elicited(rule, rest, "diagonal", call("diagonal", strength, rest=rest))
 
 
+@picklable
 def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Elicited:
     """Take the row of each class named from a prior of its own, and the other rows from `rest`.
 

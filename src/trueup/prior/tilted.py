@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
 from trueup.numerics import special
-from trueup.prior.belief import Belief, call
+from trueup.prior.belief import Belief, call, picklable
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import conjugate, diagonal
 
@@ -55,6 +55,7 @@ class Tilted(Belief):
     made: str
     smooth: bool = True
     word: str = ""
+    recipe: Any = None
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Give the prior written out for K classes, checked."""
@@ -64,6 +65,7 @@ class Tilted(Belief):
         return Concentrations(alpha, base.gamma, self.name, tilt, self.smooth)
 
 
+@picklable
 def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perks") -> Tilted:
     """Log odds log(p_gh / p_gg) of each error, normal around an expected error rate.
 
@@ -96,6 +98,7 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
     return Tilted(make, rest, "logistic_normal", made)
 
 
+@picklable
 def truncated(
     rest: object = "jeffreys",
     *,
@@ -144,6 +147,7 @@ def truncated(
     return Tilted(make, rest, "truncated", made, smooth=False)
 
 
+@picklable
 def ordered(rest: object = "perks") -> Tilted:
     """Classes in order (small, medium, large): rates fall away from the diagonal in every row."""
 
@@ -165,6 +169,7 @@ def ordered(rest: object = "perks") -> Tilted:
     return Tilted(make, rest, "ordered", call("ordered", rest), smooth=False)
 
 
+@picklable
 def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
     """Believe that g is taken for h about as often as h for g.
 
@@ -186,6 +191,7 @@ def symmetric(sd: float = 0.3, *, rest: object = None) -> Tilted:
     return Tilted(make, rest, "symmetric", call("symmetric", sd, rest=rest))
 
 
+@picklable
 def hierarchical(
     *, error: float = 0.15, sd: float = 1.0, between: float = 0.5, rest: object = "perks"
 ) -> Tilted:
@@ -234,6 +240,7 @@ def hierarchical(
     return Tilted(make, rest, "hierarchical", made)
 
 
+@picklable
 def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> Tilted:
     """Mix a prior with a vague one, row by row, in case it is wrong.
 

@@ -196,9 +196,3 @@ class FileTable(DuckTable):
         if wanted:
             check_batches(self._found.files, wanted, self.name)
         self._checked.update(wanted)
-
-    def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""
-        from trueup.read.native import local_frame
-
-        return local_frame(columns)
