@@ -12,7 +12,6 @@ from trueup.aggregate.groups.base_rates import base_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.draw import GroupData, correct_groups, draw_groups, mean_values
 from trueup.aggregate.groups.quantiles import mid_quantiles
-from trueup.errors import DataError
 
 P2 = np.array([[0.9, 0.1], [0.3, 0.7]])
 P3 = np.array([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.25, 0.7]])
@@ -258,13 +257,6 @@ def test_a_group_audited_in_full_is_exact(rng):
     prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
     (chunk,) = draw_groups(repeat(P2, 300), prior, data, rng)
     assert (chunk.draws == np.array([7, 5])).all()
-
-
-def test_more_audited_units_than_units_are_refused(rng):
-    data = GroupData(np.array([[9, 9], [3, 1]]), n=np.array([[[1, 0], [0, 1]], [[1, 2], [0, 0]]]))
-    prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
-    with pytest.raises(DataError, match="Group number 1 has 2 audited units"):
-        next(draw_groups(repeat(P2, 300), prior, data, rng))
 
 
 def test_audited_units_inform_unless_they_were_chosen_by_class(rng):

@@ -107,8 +107,8 @@ def test_parquet_and_gzip_are_told_by_what_is_in_them(person, tables, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "nothing came"),
-        (b"  \n", "nothing came"),
+        (b"", "got nothing"),
+        (b"  \n", "got nothing"),
         (b"PK\x03\x04 and so on", "Excel"),
         (b"PAR1 cut off", "readable table"),
         (b"\x00\x01\x02", "something else"),

@@ -18,7 +18,7 @@ from trueup.draws.base_rates import columns
 from trueup.draws.pooling import draw_rows, pool_strata
 from trueup.draws.settings import Settings
 from trueup.draws.stratum import Stratum, counts_of
-from trueup.errors import EstimateError, OptionError
+from trueup.errors import DataError, EstimateError, OptionError
 from trueup.estimate.methods import METHODS, finish, split
 from trueup.estimate.regressed import draw_regressed
 from trueup.estimate.result import Answer, Estimate, GroupFigures
@@ -60,6 +60,8 @@ def estimate_parts(
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
     groups = None
     if found.groups.columns:
+        if settings.overlap:
+            _check_audited(found.cells if stratified else found.groups, counts)
         groups, whole, more = _groups(found, strata, settings, keep, stratified)
         info = info | more
     else:
@@ -266,6 +268,19 @@ def _data(parts: Parts, which: Any, signed: bool, overlap: bool) -> GroupData:
         take(parts.t2_b) if overlap else None,
         signed=signed,
     )
+
+
+def _check_audited(parts: Parts, counts: Counts) -> None:
+    """Refuse audited units that a group cannot hold; without their values they stay in it."""
+    if parts.n_b is None or (parts.u_hat_b is not None and parts.t_b is None):
+        return
+    audited = parts.n_b.sum(axis=1)
+    for b, h in np.argwhere(audited > parts.v_hat_b)[:1]:
+        raise DataError(
+            f"Group {_name(parts.labels[b])!r} has {audited[b, h]:,} audited units predicted "
+            f"{counts.classes[h]!r}, but the population has only {parts.v_hat_b[b, h]:,} there.",
+            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
+        )
 
 
 def _name(label: tuple[Any, ...]) -> str:

@@ -45,7 +45,7 @@ def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
     makers = {".json": _json_bytes, ".csv": _csv_bytes, ".parquet": _parquet_bytes}
     if ending not in makers:
         raise OptionError(
-            f"--output must end in .csv, .parquet or .json; {target.name!r} came.",
+            f"--output must end in .csv, .parquet or .json; got {target.name!r}.",
             hint="the ending decides the format.",
         )
     if not target.parent.is_dir():

@@ -16,15 +16,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from trueup import __version__
-from trueup.errors import DataError, FileError
+from trueup.errors import DataError, FileError, TrueupError
 from trueup.web.examples import EXAMPLES
 from trueup.web.guessing import guess
-from trueup.web.limits import Limits, limited
-from trueup.web.refusals import refused
+from trueup.web.limits import BusyError, Limits, limited, problem
 from trueup.web.sessions import ROLES, Session, Sessions
-from trueup.web.workers import BusyError, Workers
+from trueup.web.workers import Workers
 
-__all__ = ["FILES", "Endpoints"]
+__all__ = ["FILES", "Endpoints", "refused"]
 
 TOKEN = "x-trueup-session"
 FILES = {"table": ("table.csv", "text/csv"), "report": ("report.html", "text/html")}
@@ -190,6 +189,11 @@ class Answering:
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
 
+def refused(error: TrueupError) -> JSONResponse:
+    """Answer with what is wrong with the request."""
+    return JSONResponse(problem(error), getattr(error, "status", 422))
+
+
 async def _gone_before(task: asyncio.Task[Any], receive: Receive) -> bool:
     """Wait for a task; when the other side goes first, the task is stopped."""
     gone = asyncio.create_task(_disconnected(receive))
@@ -251,13 +255,13 @@ def _ending(path: Path) -> str:
         return ".csv.gz"
     if first.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise FileError(
-            "The file must be CSV or Parquet; an Excel workbook or a zip file came.",
+            "The file must be CSV or Parquet; got an Excel workbook or a zip file.",
             hint="in Excel, choose “Save as” and then CSV UTF-8.",
         )
     if not first.strip() or b"\x00" in first:
         what = "nothing" if not first.strip() else "something else"
         raise FileError(
-            f"The file must be a table in CSV or Parquet; {what} came.",
+            f"The file must be a table in CSV or Parquet; got {what}.",
             hint="a CSV file begins with a line of column names.",
         )
     return ".csv"

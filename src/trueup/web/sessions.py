@@ -13,17 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trueup.errors import DataError
-from trueup.web.limits import Limits
-from trueup.web.workers import BusyError
+from trueup.web.limits import BusyError, Limits, SessionError
 
-__all__ = ["ROLES", "Session", "SessionError", "Sessions"]
+__all__ = ["ROLES", "Session", "Sessions"]
 
 ROLES = ("predictions", "test_set")
-
-
-class SessionError(DataError):
-    """A token that no open session has."""
 
 
 @dataclass

@@ -11,11 +11,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from trueup.errors import TrueupError
-from trueup.web.limits import Limits
+from trueup.web.limits import BusyError, Limits
 from trueup.web.worker import DONE
 
-__all__ = ["BusyError", "Workers"]
+__all__ = ["Workers"]
 
 LONGEST_LINE = 2**28
 DIED: dict[str, Any] = {
@@ -26,10 +25,6 @@ TOO_LONG: dict[str, Any] = {
     "error": f"The computation took more than {Limits.seconds / 60:.0f} minutes and was stopped.",
     "hint": "use Python or the command `trueup correct` for work of this size.",
 }
-
-
-class BusyError(TrueupError):
-    """More work is waiting than the page takes on."""
 
 
 class Workers:

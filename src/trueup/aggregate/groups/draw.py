@@ -20,7 +20,6 @@ from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.signed import halve
 from trueup.aggregate.groups.values import split_signed, split_totals, value_power
-from trueup.errors import DataError
 from trueup.numerics.blocks import in_blocks
 
 __all__ = [
@@ -93,13 +92,6 @@ def rest_of_groups(data: GroupData) -> Rest:
         nothing = np.zeros((B, K))
         return Rest(data.v_hat, data.u_hat, data.w_hat, nothing, nothing)
     v_hat = data.v_hat - data.n.sum(axis=1)
-    if (v_hat < 0).any():
-        b, h = (int(i[0]) for i in np.nonzero(v_hat < 0))
-        raise DataError(
-            f"Group number {b} has {data.n[b, :, h].sum():,} audited units with predicted class "
-            f"number {h}, but only {data.v_hat[b, h]:,} units there.",
-            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
-        )
     audited = data.n.sum(axis=2).astype(float)
     if data.u_hat is None or data.t is None:
         return Rest(v_hat, None, None, audited, audited)

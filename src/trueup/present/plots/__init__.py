@@ -91,14 +91,14 @@ def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **opti
     alt = load_altair()
     possible = kinds_for(est)
     if kind is not None and kind not in possible:
-        reason = f"{kind!r} needs {NEEDS[kind]}" if kind in KINDS else f"{kind!r} came"
+        reason = f"{kind!r} needs {NEEDS[kind]}" if kind in KINDS else f"got {kind!r}"
         raise OptionError(f"`kind` must be one of {possible} for this estimate; {reason}.")
     chosen = kind or ("groups" if "groups" in possible else "totals")
     if options and chosen != "groups":
-        raise OptionError(f"Only the kind 'groups' has options; {sorted(options)} came.")
+        raise OptionError(f"Only the kind 'groups' has options; got {sorted(options)}.")
     unknown = sorted(set(options) - {"classes", "most"})
     if unknown:
-        raise OptionError(f"The options of 'groups' are `classes` and `most`; {unknown} came.")
+        raise OptionError(f"The options of 'groups' are `classes` and `most`; got {unknown}.")
     spec = KINDS[chosen](est, theme=theme, **options)
     if kind is None and chosen == "totals" and "density" in possible:
         spec = _with_density(est, spec, theme)

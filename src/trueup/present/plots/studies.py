@@ -28,7 +28,7 @@ def save_chart(chart: Any, path: str | Path) -> Path:
     """Write a chart; the ending, .svg or .png, decides the format."""
     target = Path(path)
     if target.suffix.lower() not in (".svg", ".png"):
-        raise OptionError(f"A chart's file must end in .svg or .png; {target.name!r} came.")
+        raise OptionError(f"A chart's file must end in .svg or .png; got {target.name!r}.")
     try:
         chart.save(str(target), **({"ppi": 144} if target.suffix.lower() == ".png" else {}))
     except OSError as error:

@@ -43,7 +43,7 @@ def check_path(path: str | Path) -> Path:
     """Refuse a path that cannot be a report, before any work is done."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        raise OptionError(f"A report must end in .html; {target.name!r} came.")
+        raise OptionError(f"A report must end in .html; got {target.name!r}.")
     if not target.parent.is_dir():
         raise FileError(f"The folder of the report must exist; {str(target.parent)!r} does not.")
     return target
@@ -52,7 +52,7 @@ def check_path(path: str | Path) -> Path:
 def report_html(est: Estimate, *, title: str | None = None, theme: str | None = None) -> str:
     """Give the report as text."""
     if theme is not None and theme not in THEMES:
-        raise OptionError(f"`theme` must be one of {list(THEMES)} or None; {theme!r} came.")
+        raise OptionError(f"`theme` must be one of {list(THEMES)} or None; got {theme!r}.")
     charts = drawings(est, theme or "light")
     name = title or _title(est)
     lead: list[Markup] = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trueup.errors import TrueupError
@@ -16,9 +14,10 @@ from trueup.present.reproduce import (
     python_call,
     versions,
 )
-from trueup.present.sentences import METHODS, coverage, form, rounded, what
+from trueup.present.sentences import METHODS, coverage, plain_question, what, whole
 from trueup.study.check import check_counts
 from trueup.study.other_priors import other_priors, without_others
+from trueup.text import alike, percent, rounded, short
 
 __all__ = [
     "annex",
@@ -35,17 +34,11 @@ __all__ = [
 MOST_ROWS = 2000
 
 
-def whole(est: Estimate) -> list[dict[str, Any]]:
-    """The rows of the whole population."""
-    return est.rows()[-est.counts.K :]
-
-
 def estimates(est: Estimate) -> Markup:
     """Figures with intervals and what they are worth: bias of the naive one, CV, coverage."""
     rows = whole(est)
-    write = form(x for row in rows for x in (row["naive"], row["estimate"], row["upper"]))
+    write = alike(x for row in rows for x in (row["naive"], row["estimate"], row["upper"]))
     errors = est.info.get("monte_carlo_error") or [None] * len(rows)
-    size = f"{100 * est.info['interval']:g}%"
     lines = []
     for row, error in zip(rows, errors, strict=True):
         bias = row["naive"] - row["estimate"]
@@ -58,16 +51,16 @@ def estimates(est: Estimate) -> Markup:
                 write(row["upper"]),
                 f"{bias / row['estimate']:+.1%}" if row["estimate"] else "–",
                 f"{row['sd'] / abs(row['estimate']):.1%}" if row["sd"] and row["estimate"] else "–",
-                "–" if error is None else f"{error:,.2g}" if error < 100 else f"{error:,.0f}",
+                "–" if error is None else short(error),
             ]
         )
-    header = ["class", "as predicted", "corrected", f"{size} from", "to"]
+    header = ["class", "as predicted", "corrected", f"{percent(est.info['interval'])} from", "to"]
     header += ["bias of the prediction", "CV", "Monte Carlo error"]
     notes = [
         "Corrected is the posterior median, or the method's own estimate where it has no draws. "
         "The bias of the prediction is predicted minus corrected, relative to the corrected "
         "figure. CV is the standard deviation over the corrected figure. The Monte Carlo error is "
-        "what another seed would change.",
+        "how far another seed would move the corrected figure.",
         coverage(est),
     ]
     caption = f"The {what(est)} per class"
@@ -90,7 +83,7 @@ def data(est: Estimate) -> Markup:
     if "strata" in est.info:
         facts.append(["strata", f"{est.info['strata']:,}"])
     rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
-    write = form(counts.naive)
+    write = alike(counts.naive)
     header = ["class", "predicted units"]
     header += ["predicted total"] if counts.totals else []
     header += ["audited, predicted as it", "audited, truly it", "of those, predicted right"]
@@ -116,16 +109,20 @@ def design(est: Estimate) -> Markup:
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
-    lines = [
-        [finding.question, _verdict(finding.doubt), finding.words] for finding in found.findings
-    ]
+    lines = [[_asked(f.question), _verdict(f.doubt), f.words] for f in found.findings]
     doubts = len(found.doubts)
     verdict = (
-        f"{doubts} of {len(lines)} questions need attention."
+        f"{doubts} of {len(lines)} answers need attention."
         if doubts
         else "Nothing here gives reason to doubt."
     )
     return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
+
+
+def _asked(question: str) -> object:
+    """A technical question has its meaning before its name."""
+    plain = plain_question(question)
+    return join([plain, tag("span", question, class_="under")]) if plain else question
 
 
 def _verdict(doubt: bool) -> Markup:
@@ -137,7 +134,7 @@ def method(est: Estimate) -> Markup:
     words, assumptions = METHODS[est.info["method"]]
     more = list(assumptions)
     if est.groups is not None:
-        more.append("Groups share the error rates; their base rates are pooled as far as alike.")
+        more.append("Groups share the error rates; their base rates are pooled where they agree.")
     if "strata" in est.info:
         more.append("Within a stratum the error rates are the same for all units.")
     if est.info["noise"] and est.whole is not None:
@@ -166,7 +163,8 @@ def diagnostics(est: Estimate) -> Markup:
         return tag("p", "This method has a formula and no draws: there is nothing to diagnose.")
     lines.append(["draws", f"{info['draws']:,}", "as asked for"])
     if info.get("ess"):
-        lines.append(["effective draws", f"{info['ess']:,.0f}", "independent draws they are worth"])
+        words = "as many independent draws would be as precise"
+        lines.append(["effective draws", f"{info['ess']:,.0f}", words])
     if info.get("rhat"):
         lines.append(["R-hat", f"{info['rhat']:.3f}", "1 when chains agree; below 1.01 is wanted"])
     if info.get("chains"):
@@ -182,13 +180,13 @@ def diagnostics(est: Estimate) -> Markup:
 
 
 def priors(est: Estimate) -> Markup:
-    """The estimates under other priors, and how far they move."""
+    """How far the estimates move under other priors."""
     reason = without_others(est)
     if reason:
         return tag("p", reason)
     by_prior = other_priors(est)
     own = whole(est)
-    write = form(x for row in own for x in (row["estimate"], row["upper"]))
+    write = alike(x for row in own for x in (row["estimate"], row["upper"]))
     told = {name: rows for name, rows in by_prior.items() if not isinstance(rows, str)}
     lines, largest = [], 0.0
     for g, row in enumerate(own):
@@ -222,7 +220,7 @@ def reproduce(est: Estimate) -> Markup:
     if call:
         parts += [tag("p", "In Python:"), tag("pre", call)]
     if call and not command:
-        parts.append(tag("p", "The command line cannot say this: some inputs were not files."))
+        parts.append(tag("p", "Only Python takes all of these inputs and options."))
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     parts.append(tag("p", f"Made with {known}; seed {est.info['seed']}."))
     files = file_hashes(est)
@@ -249,19 +247,19 @@ def annex(est: Estimate) -> Markup:
     assert naive is not None
     largest = np.sort(np.argsort(-np.abs(naive).sum(axis=1), kind="stable")[:shown])
     rows = est.rows()
-    write = form(x for row in rows[: B * K] for x in (row["naive"], row["estimate"], row["upper"]))
+    write = alike(x for row in rows[: B * K] for x in (row["naive"], row["estimate"], row["upper"]))
     lines = [
         [*("(none)" if row[c] is None else str(row[c]) for c in est.groups.by), row["class"]]
         + [write(row[name]) for name in ("naive", "estimate", "lower", "upper")]
         for b in largest
         for row in rows[b * K : (b + 1) * K]
     ]
-    size = f"{100 * est.info['interval']:g}%"
     words = (
         f"All {B:,} groups."
         if shown >= B
         else f"The {shown:,} largest of {B:,} groups, by their predicted figures; all of them are "
         "in est.table, and in the file that --output writes."
     )
+    size = percent(est.info["interval"])
     header = [*est.groups.by, "class", "as predicted", "corrected", f"{size} from", "to"]
     return join([tag("p", words), table(header, lines, words=len(est.groups.by) + 1)])
