@@ -50,6 +50,8 @@ def estimate_parts(
             hint="leave out noise=False (--no-noise), or leave out `by`.",
         )
     stratified = bool(found.strata.columns) and pooling != "complete"
+    if found.groups.columns and settings.overlap:
+        _check_audited(found.cells if stratified else found.groups, counts)
     if stratified:
         _check_strata(settings, pooling)
         strata, info = _strata(found.strata, counts, settings, pooling)
@@ -60,8 +62,6 @@ def estimate_parts(
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
     groups = None
     if found.groups.columns:
-        if settings.overlap:
-            _check_audited(found.cells if stratified else found.groups, counts)
         groups, whole, more = _groups(found, strata, settings, keep, stratified)
         info = info | more
     else:

@@ -20,6 +20,12 @@ __all__ = [
     "whole",
 ]
 
+# What must hold, where several methods need it.
+SAME_RATES = "Within each true class the test set has the error rates of the population."
+OWN_SHARES = "The base rates of the test set are not taken for the population's."
+DRAWN = "The test set is a random draw from the population."
+DRAWN_WITHIN = "The test set is a random draw from the population, or one within predicted classes."
+LARGE = "The test set is large enough for a normal approximation."
 # Two sentences on what the method does, and what must hold for it.
 METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
     "naive": (
@@ -31,7 +37,7 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The error rates that the test set shows are inverted and applied to the predicted "
         "figures. The interval comes from a parametric bootstrap of the test set.",
         (
-            "Within each true class the test set has the error rates of the population.",
+            SAME_RATES,
             "The test set is large: with a small one the answer can be negative.",
         ),
     ),
@@ -39,23 +45,20 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The error rates have a Dirichlet posterior given the test set, and each draw of it is "
         "inverted and applied to the predicted figures. Draws that lead to negative figures are "
         "not excluded.",
-        ("Within each true class the test set has the error rates of the population.",),
+        (SAME_RATES,),
     ),
     "constrained": (
         "The error rates have a Dirichlet posterior given the test set, restricted to rates under "
         "which the predicted counts are possible (Meertens et al., 2019). Each draw of the rates "
         "turns the predicted figures into corrected ones.",
-        (
-            "Within each true class the test set has the error rates of the population.",
-            "The base rates of the test set are not taken for the population's.",
-        ),
+        (SAME_RATES, OWN_SHARES),
     ),
     "joint": (
         "The test set tells, for each predicted class, which true classes its units have; this is "
         "the exact posterior when the test set was drawn from the population. Each draw divides "
         "the predicted figures over the true classes.",
         (
-            "The test set is a random draw from the population, or one within predicted classes.",
+            DRAWN_WITHIN,
             "Within a predicted class, whether a unit was audited does not depend on its true "
             "class.",
         ),
@@ -64,33 +67,21 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The error rates and the base rates have a joint posterior, given the test set and the "
         "predicted counts as a multinomial draw (Ziegler and Czyż, 2024). Each draw divides the "
         "predicted figures over the true classes.",
-        (
-            "Within each true class the test set has the error rates of the population.",
-            "The base rates of the test set are not taken for the population's.",
-        ),
+        (SAME_RATES, OWN_SHARES),
     ),
     "calibrated": (
         "The predicted figures are divided over the true classes as the test set's columns say. "
         "The interval is that of a stratified estimator (Olofsson et al., 2014).",
-        (
-            "The test set is a random draw from the population, or one within predicted classes.",
-            "The test set is large enough for a normal approximation.",
-        ),
+        (DRAWN_WITHIN, LARGE),
     ),
     "difference": (
         "The predicted figures, plus the error that the test set shows, expanded to the "
         "population. The predictions are weighted by what they are worth (power tuning).",
-        (
-            "The test set is a random draw from the population.",
-            "The test set is large enough for a normal approximation.",
-        ),
+        (DRAWN, LARGE),
     ),
     "test_set": (
         "The audited units alone, expanded to the population. The predictions are not used.",
-        (
-            "The test set is a random draw from the population.",
-            "The test set is large enough for a normal approximation.",
-        ),
+        (DRAWN, LARGE),
     ),
 }
 DESIGNS = {

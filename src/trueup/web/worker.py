@@ -118,7 +118,7 @@ def _files(predictions: str, test_set: str, given: dict[str, Any], say: Say) -> 
 
 
 def charts(est: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Give the charts as Vega-Lite, for the page's light or dark."""
+    """Return the charts as Vega-Lite, for the page's light or dark theme."""
     from trueup.present.plots import specs_for
 
     return specs_for(est, theme="dark" if given.get("theme") == "dark" else "light")
@@ -137,7 +137,7 @@ def _write_report(est: Any, say: Say) -> None:
 
 
 def _progress(say: Say) -> Callable[[float], None]:
-    """Say how far it is, but not more often than anyone can see."""
+    """Report progress, but not more often than anyone can see."""
     last = time.monotonic()
 
     def update(fraction: float) -> None:

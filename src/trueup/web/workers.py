@@ -1,4 +1,8 @@
-"""The worker processes: a few that stay warm, each stopped for good when its job is cancelled."""
+"""The worker processes: a few that stay warm, each stopped for good when its job is cancelled.
+
+A process is the one thing that can be stopped in the middle of NumPy or DuckDB. A warm one answers
+a small question in 0.08 s; one that must start first took 4 s (2 cores, load 12).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ class Workers:
         task.add_done_callback(self._starting.discard)
 
     async def events(self, job: dict[str, Any]) -> AsyncGenerator[bytes, None]:
-        """Do a job; give each event as a line. Leaving early stops the process."""
+        """Do a job and yield each event as a line; leaving early stops the process."""
         if self._waiting >= Limits.waiting:
             raise BusyError("Too many computations are waiting.", hint="try again in a minute.")
         self._waiting += 1
@@ -116,7 +120,7 @@ class Workers:
 
 
 async def _lines(process: Process) -> AsyncIterator[bytes]:
-    """Give the lines of one job; a process that dies or takes too long says so itself."""
+    """Yield the lines of one job; the last is an error if the process dies or takes too long."""
     assert process.stdout is not None
     end = time.monotonic() + Limits.seconds
     while True:

@@ -21,13 +21,12 @@ from trueup.present.plots.style import (
     figure_tooltip,
     finish,
     heading,
-    names,
     number_labels,
     palette,
     range_format,
     shortened,
 )
-from trueup.present.plots.totals import domain, dots, title
+from trueup.present.plots.totals import domain, dots, points, title
 from trueup.text import percent
 
 __all__ = ["groups_spec", "period"]
@@ -35,6 +34,7 @@ __all__ = ["groups_spec", "period"]
 MOST_GROUPS = 24
 MOST_PERIODS = 400
 MOST_PANELS = 6
+LONGEST = 28  # characters of a group's label
 
 # 2024, 2024-03, 2024-03-01, 2024Q1, 2024-Q1, 2024-W05, 2024M03
 PERIOD = re.compile(r"(1[5-9]|20|21)\d\d(-?(Q[1-4]|W\d\d|M\d\d)|-\d\d(-\d\d([T ].*)?)?)?")
@@ -111,16 +111,10 @@ def _naive(est: Estimate) -> Any:
 def _rows(est: Estimate, g: int, order: Sequence[int]) -> list[dict[str, Any]]:
     assert est.groups is not None
     figures = est.groups.figures
-    short = names([_name(est.groups.labels[b]) for b in order], 28)
-    rows = []
-    for b, label in zip(order, short, strict=True):
-        row: dict[str, Any] = {"label": label, "name": clean(_name(est.groups.labels[b]))}
-        for name in ("naive", "estimate", "lower", "upper"):
-            x = figures[name]
-            field = "corrected" if name == "estimate" else name
-            row[field] = None if x is None else float(x[b, g])
-        rows.append(row)
-    return rows
+    rows = [
+        {name: None if x is None else float(x[b, g]) for name, x in figures.items()} for b in order
+    ]
+    return points(rows, [_name(est.groups.labels[b]) for b in order], LONGEST)
 
 
 def _name(label: tuple[Hashable, ...]) -> str:
@@ -129,7 +123,7 @@ def _name(label: tuple[Hashable, ...]) -> str:
 
 def _sorted(est: Estimate, g: int, order: Sequence[int], colours: Palette) -> Spec:
     rows = sorted(_rows(est, g, order), key=lambda row: -row["corrected"])
-    chart = dots(rows, [row["label"] for row in rows], colours, "", step=18, ticks=4, name="group")
+    chart = dots(rows, colours, "", step=18, ticks=4, name="group")
     return {"title": heading(shortened(est.classes[g])), "width": 230} | chart
 
 

@@ -12,6 +12,7 @@ from trueup.text import decimals
 
 __all__ = [
     "CORRECTED",
+    "LONGEST_LABEL",
     "NAIVE",
     "UNSEEN",
     "Palette",
@@ -175,7 +176,7 @@ def both_figures(colours: Palette, other: str, **more: Any) -> dict[str, Spec]:
 
 
 def figure_tooltip(name: str, row: dict[str, Any], form: str) -> list[Spec]:
-    """Tell a row's name, both figures and its interval, as far as it has them."""
+    """Show a row's name, both figures and its interval, as far as there is one."""
     titles = {"naive": NAIVE, "corrected": CORRECTED, "lower": "interval from", "upper": "to"}
     return [
         words("name", title=name),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from trueup.estimate.result import Estimate
 from trueup.present.plots.style import (
     CORRECTED,
+    LONGEST_LABEL,
     NAIVE,
     Palette,
     Spec,
@@ -40,9 +41,8 @@ def totals_spec(est: Estimate, theme: str = "light") -> Spec:
     rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])
     shown = order[:MOST_CLASSES]
-    labels = names([rows[g]["class"] for g in shown])
     chosen = [rows[g] for g in shown]
-    chart = dots(points(chosen, labels), labels, colours, title(est))
+    chart = dots(points(chosen, [row["class"] for row in chosen]), colours, title(est))
     notes = []
     if any(row["lower"] is not None for row in chosen):
         notes.append(f"Lines are {percent(est.info['interval'])} intervals.")
@@ -62,18 +62,20 @@ def title(est: Estimate) -> str:
     return text[0].upper() + text[1:]
 
 
-def points(rows: list[dict[str, Any]], labels: list[str]) -> list[dict[str, Any]]:
-    """Return a record per label: both figures and the interval, with the full label."""
+def points(
+    rows: Sequence[dict[str, Any]], labels: Sequence[Hashable], most: int = LONGEST_LABEL
+) -> list[dict[str, Any]]:
+    """Return a record per row: its label, short and in full, both figures and the interval."""
     return [
         {
-            "label": label,
-            "name": clean(row["class"]),
+            "label": word,
+            "name": clean(label),
             "naive": row["naive"],
             "corrected": row["estimate"],
             "lower": row["lower"],
             "upper": row["upper"],
         }
-        for row, label in zip(rows, labels, strict=True)
+        for row, label, word in zip(rows, labels, names(labels, most), strict=True)
     ]
 
 
@@ -103,7 +105,6 @@ def domain(values: Sequence[float]) -> list[float]:
 
 def dots(
     data: list[dict[str, Any]],
-    labels: list[str],
     colours: Palette,
     title: str,
     *,
@@ -128,7 +129,7 @@ def dots(
     ]
     y = words(
         "label",
-        scale={"domain": labels},
+        scale={"domain": [row["label"] for row in data]},
         axis={"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8},
     )
     axis = {
@@ -163,5 +164,5 @@ def dots(
         }
         layers.insert(0, lines)
     cut = left is not None and any(row["lower"] < left for row in known)
-    size = step or (26 if len(labels) <= 20 else 18)
+    size = step or (26 if len(data) <= 20 else 18)
     return {"layer": layers, "height": {"step": size}, "cut": cut}
