@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,9 +193,7 @@ def heading(text: str) -> Spec:
     return {"text": text, "fontSize": 12, "anchor": "middle", "offset": 4}
 
 
-def bars(
-    edges: Sequence[float], heights: Sequence[float], row: dict[str, Any], colour: str, x: Spec
-) -> Spec:
+def bars(edges: Any, heights: Any, row: dict[str, Any], colour: str, x: Spec) -> Spec:
     """Draw a histogram, in strong colour between the row's `lower` and `upper`."""
     values = [
         {
