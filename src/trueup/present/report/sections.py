@@ -32,6 +32,16 @@ __all__ = [
 ]
 
 MOST_ROWS = 2000
+DIAGNOSTICS = {
+    "draws": ("draws", "{:,}", "as asked for"),
+    "ess": ("effective draws", "{:,.0f}", "as many independent draws would be as precise"),
+    "rhat": ("R-hat", "{:.3f}", "1 when chains agree; it should be below 1.01"),
+    "chains": ("chains", "{:,}", "run side by side"),
+    "sweeps": ("sweeps", "{:,}", "steps of each chain"),
+    "sampler": ("sampler", "{}", "how the error rates were drawn"),
+    "acceptance": ("acceptance", "{:.3%}", "of proposals were accepted"),
+    "permissible": ("permissible", "{:.1%}", "of draws are possible; the others are not used"),
+}
 
 
 def estimates(est: Estimate) -> Markup:
@@ -149,33 +159,19 @@ def method(est: Estimate) -> Markup:
 
 def warnings(est: Estimate) -> Markup:
     """What the user should know before publishing."""
-    if not est.info["warnings"]:
-        return tag("p", "There were no warnings.")
     heading = tag("p", tag("strong", "Before this is published:"))
     return tag("div", heading, listing(est.info["warnings"]), class_="warnings")
 
 
 def diagnostics(est: Estimate) -> Markup:
     """How well the computation went."""
-    info = est.info
-    lines: list[list[object]] = []
     if est.whole is None:
         return tag("p", "This method has a formula and no draws: there is nothing to diagnose.")
-    lines.append(["draws", f"{info['draws']:,}", "as asked for"])
-    if info.get("ess"):
-        words = "as many independent draws would be as precise"
-        lines.append(["effective draws", f"{info['ess']:,.0f}", words])
-    if info.get("rhat"):
-        lines.append(["R-hat", f"{info['rhat']:.3f}", "1 when chains agree; below 1.01 is wanted"])
-    if info.get("chains"):
-        lines.append(["chains", f"{info['chains']:,}", f"{info['sweeps']:,} sweeps each"])
-    if info.get("sampler"):
-        lines.append(["sampler", str(info["sampler"]), "how the error rates were drawn"])
-    if info.get("acceptance"):
-        lines.append(["acceptance", f"{info['acceptance']:.3%}", "of proposals were accepted"])
-    if info.get("permissible"):
-        words = "of draws have figures that are all possible; the others are not used"
-        lines.append(["permissible", f"{info['permissible']:.1%}", words])
+    lines = [
+        [name, form.format(est.info[key]), words]
+        for key, (name, form, words) in DIAGNOSTICS.items()
+        if est.info.get(key)
+    ]
     return table(["", "value", "what it says"], lines, words=3)
 
 
