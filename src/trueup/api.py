@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
 from typing import Any, Literal
@@ -22,6 +21,11 @@ from trueup.estimate.result import Estimate
 from trueup.prior import Regression
 
 __all__ = ["correct", "correct_counts"]
+
+# What `make_settings` takes, of either function.
+OPTIONS = (
+    "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed",
+)  # fmt: skip
 
 
 def correct(
@@ -144,23 +148,10 @@ def correct(
         missing=missing,
         progress=progress,
     )
-    return _run(
-        found.whole,
-        population.native,
-        found.warnings,
-        (found, pooling, keep_draws) if columns.parts else None,
-        asked,
-        design=design,
-        method=method,
-        prior=prior,
-        overlap=overlap,
-        noise=noise,
-        P=P,
-        draws=draws,
-        interval=interval,
-        seed=seed,
-        progress=progress,
-    )
+    options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
+    parts = (found, pooling, keep_draws) if columns.parts else None
+    job = _Job(found.whole, population.native, found.warnings, parts, asked, options)
+    return _run(job, progress)
 
 
 def correct_counts(
@@ -222,33 +213,14 @@ def correct_counts(
         test_squares,
         classes=classes,
     )
-    return _run(
-        counts,
-        _local_frame,
-        [],
-        None,
-        asked,
-        design=design,
-        method=method,
-        prior=prior,
-        overlap=overlap,
-        noise=noise,
-        P=P,
-        draws=draws,
-        interval=interval,
-        seed=seed,
-        progress=progress,
-    )
+    options = {name: asked[name] for name in OPTIONS}
+    return _run(_Job(counts, _local_frame, [], None, asked, options), progress)
 
 
 def _local_frame(columns: dict[str, list[Any]]) -> Any:
     from trueup.read.native import local_frame
 
     return local_frame(columns)
-
-
-def _nuts() -> Any:
-    return import_module("trueup.draws.nuts")
 
 
 def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -263,32 +235,42 @@ def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
     return {"function": function} | options | tables
 
 
-def _run(
-    counts: Counts,
-    native: Callable[[dict[str, list[Any]]], Any],
-    notes: Sequence[str],
-    parts: tuple[GroupCounts, str, bool | None] | None,
-    asked: dict[str, Any],
-    **options: Any,
-) -> Estimate:
-    def compute(**changes: Any) -> Estimate:
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What an estimate is made of. Plain data rather than a closure, so that it can be pickled."""
+
+    counts: Counts
+    native: Callable[[dict[str, list[Any]]], Any]
+    notes: Sequence[str]
+    parts: tuple[GroupCounts, str, bool | None] | None
+    asked: dict[str, Any]
+    options: dict[str, Any]
+
+    def __call__(
+        self, *, progress: Callable[[float], None] | None = None, **changes: Any
+    ) -> Estimate:
+        options = self.options | changes
         settings = make_settings(
-            counts.K, classes=counts.classes, nuts=_nuts, **(options | changes)
+            self.counts.K, classes=self.counts.classes, progress=progress, **options
         )
-        if parts is None:
+        if self.parts is None:
             from trueup.estimate.methods import estimate
 
-            result = estimate(counts, settings, native)
+            result = estimate(self.counts, settings, self.native)
         else:
             from trueup.estimate.grouped import estimate_parts
 
-            found, pooling, keep = parts
-            result = estimate_parts(found, settings, native, pooling=pooling, keep=keep)
-        result.info["warnings"][:0] = notes
-        again = partial(compute, **({"seed": settings.seed, "progress": None} | changes))
-        return replace(result, asked=asked | changes, _again=again)
+            found, pooling, keep = self.parts
+            result = estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
+        result.info["warnings"][:0] = self.notes
+        again = replace(
+            self, asked=self.asked | changes, options={**options, "seed": settings.seed}
+        )
+        return replace(result, asked=again.asked, _again=again)
 
-    result = compute()
+
+def _run(job: _Job, progress: Callable[[float], None] | None) -> Estimate:
+    result = job(progress=progress)
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result

@@ -71,7 +71,7 @@ def test_a_value_of_another_type_is_not_converted(page, change):
     (name,) = change
     found = words(page.post("/api/numbers", json=PECULIAR | change))
     assert found["field"] == name
-    assert "something else came" in found["error"]
+    assert "got something else" in found["error"]
 
 
 def test_an_origin_that_is_no_address(page):

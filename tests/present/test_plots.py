@@ -286,7 +286,7 @@ def test_plot_is_an_altair_chart_that_saves(tmp_path, rng):
 
 def test_a_kind_that_does_not_apply_says_what_does(rng):
     est = counts(3, rng)
-    for kind, words in (("groups", "needs `by`"), ("plane", "two classes"), ("pie", "'pie' came")):
+    for kind, words in (("groups", "needs `by`"), ("plane", "two classes"), ("pie", "got 'pie'")):
         with pytest.raises(tu.OptionError, match=words) as error:
             est.plot(kind)
         assert "['totals', 'density', 'test_set']" in str(error.value)

@@ -192,7 +192,7 @@ def test_bad_input_is_said_beside_its_field(open_page, shoot):
     expect(page.locator("#refused")).to_be_visible()
     cell = page.get_by_label("test units truly webshop, predicted other")
     cell.fill("1.5")
-    expect(page.locator("#grid-error")).to_contain_text("whole numbers of at least 0; “1.5” came")
+    expect(page.locator("#grid-error")).to_contain_text("whole numbers of at least 0; got “1.5”")
     expect(cell).to_have_attribute("aria-invalid", "true")
     expect(cell).to_have_attribute("aria-describedby", "grid-error")
     expect(page.locator("#refused")).to_be_hidden()

@@ -80,6 +80,8 @@ def test_the_answer_is_that_of_correct(person, tables):
         predictions, test_set, **{name: x for name, x in COLUMNS.items() if name != "by"}
     )
     assert [row["words"] for row in found["check"]] == [f.words for f in checked.findings]
+    for row in found["check"]:  # what only a statistician understands is explained in front
+        assert row["plain"] or "P̂" not in row["question"]
     assert "groups" in found["charts"]
 
     rows = list(csv.DictReader(io.StringIO(person.get("table").text)))
@@ -107,8 +109,8 @@ def test_parquet_and_gzip_are_told_by_what_is_in_them(person, tables, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "nothing came"),
-        (b"  \n", "nothing came"),
+        (b"", "got nothing"),
+        (b"  \n", "got nothing"),
         (b"PK\x03\x04 and so on", "Excel"),
         (b"PAR1 cut off", "readable table"),
         (b"\x00\x01\x02", "something else"),

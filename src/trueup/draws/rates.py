@@ -17,6 +17,7 @@ from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns, exact_beta, weigh_beta
 from trueup.draws.contingency import in_theta, solve_Q
 from trueup.draws.density import make_posterior
+from trueup.draws.nuts import draw_nuts
 from trueup.draws.pair_walk import draw_pairs
 from trueup.draws.samplers import draw_constrained, draw_full
 from trueup.draws.settings import Settings
@@ -226,9 +227,7 @@ def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Dra
             return rates._replace(info=rates.info | found)
 
         return draw_weighted
-    if settings.prior.smooth and settings.nuts is None:
-        raise EstimateError("This prior needs NUTS here, which only `correct` can start.")
-    sampler = settings.nuts().draw_nuts if settings.prior.smooth and settings.nuts else draw_pairs
+    sampler = draw_nuts if settings.prior.smooth else draw_pairs
     P, c, info = sampler(make_posterior(counts, rest, settings), settings)
     info = info | {"pareto_k": k if np.isfinite(k) else None}
 

@@ -61,7 +61,6 @@ class Settings:
     rng: np.random.Generator
     progress: Callable[[float], None] | None = None
     P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
-    nuts: Callable[[], Any] | None = None  # gives the module that knows NUTS
     regression: Regression | None = None
 
     @property
@@ -75,7 +74,6 @@ def make_settings(
     *,
     classes: Sequence[Hashable] | None = None,
     P: ArrayLike | None = None,
-    nuts: Callable[[], Any] | None = None,
     design: str,
     method: str,
     prior: object,
@@ -88,8 +86,7 @@ def make_settings(
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.
 
-    `classes` are the labels, for priors that name one; `nuts` gives the module that draws from
-    priors that are not conjugate when weights do not suffice.
+    `classes` are the labels, for priors that name one.
     """
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     draws = int(draws)
@@ -121,7 +118,6 @@ def make_settings(
         rng=np.random.Generator(np.random.SFC64(seed)),
         progress=progress,
         P=None if P is None else _known_rates(P, K, method),
-        nuts=nuts,
         regression=prior if isinstance(prior, Regression) else None,
     )
 

@@ -50,6 +50,8 @@ def estimate_parts(
             hint="leave out noise=False (--no-noise), or leave out `by`.",
         )
     stratified = bool(found.strata.columns) and pooling != "complete"
+    if found.groups.columns:  # refuse audited units that a group cannot hold, before any draw
+        split(found.groups.counts, settings.overlap, [*map(_name, found.groups.labels)])
     if stratified:
         _check_strata(settings, pooling)
         strata, info = _strata(found.strata, counts, settings, pooling)
@@ -254,8 +256,6 @@ def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | Non
 def _data(parts: Parts, which: Any, overlap: bool) -> Counts:
     """Some parts as a bag of counts, with the audited units only if they are in the population."""
     data = parts.counts.part(which)
-    names = [_name(label) for label in parts.labels]
-    split(data, overlap, [names[b] for b in np.arange(len(names))[which]])  # refuses what cannot be
     return data if overlap else replace(data, n=np.zeros_like(data.n), t=None, t2=None)
 
 

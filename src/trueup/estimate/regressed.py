@@ -9,6 +9,7 @@ import numpy as np
 from trueup.aggregate.allocation import rest_aggregates
 from trueup.count.counts import Counts, split
 from trueup.draws.base_rates import columns
+from trueup.draws.nuts import draw_regression
 from trueup.draws.settings import Settings
 from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
@@ -21,7 +22,6 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
     """Draw every bin; draw r has the same intercepts and slopes in all of them."""
     if settings.method == "bayes":
         raise OptionError("Prior 'regression' needs method 'auto', 'joint' or 'full'.")
-    assert settings.nuts is not None
     assert settings.regression is not None
     if len(every) < len(settings.regression.centres):
         raise EstimateError(
@@ -31,9 +31,8 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
         )
     from_population = settings.design in ("random", "by_prediction")
     parts = [split(counts, settings.overlap) for counts in every]
-    P, beta, info = settings.nuts().draw_regression(
-        every, [rest for rest, _ in parts], from_population, settings
-    )
+    rests = [rest for rest, _ in parts]
+    P, beta, info = draw_regression(every, rests, from_population, settings)
     found, log_weight = [], np.zeros(len(P))
     for j, (rest, known) in enumerate(parts):
         c = columns(P[:, j], beta[:, j])

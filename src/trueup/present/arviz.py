@@ -1,4 +1,4 @@
-"""An estimate as ArviZ takes it: InferenceData of ArviZ 0.x, or the data tree of ArviZ 1.x."""
+"""An estimate for ArviZ: InferenceData of ArviZ 0.x, or the data tree of ArviZ 1.x."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["to_arviz"]
 
 
 def to_arviz(est: Estimate) -> Any:
-    """Give the draws with named coordinates: `total` or `count` by class, and `P` by both classes.
+    """Return the draws with named coordinates: `total` or `count` by class, and `P` by both.
 
     Draws of NUTS keep their chains. Those of trueup's own samplers are independent, or shuffled and
     thinned: they are one chain, whose R-hat and effective size are in the attributes.

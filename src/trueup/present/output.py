@@ -17,20 +17,20 @@ from trueup.estimate.result import Estimate
 from trueup.read.native import one_kind
 from trueup.read.paths import find
 
-__all__ = ["as_text", "csv_text", "write_whole", "writer"]
+__all__ = ["as_text", "csv_text", "writable", "write_whole", "writer"]
 
 # A spreadsheet takes a cell that begins so for a formula, or skips the sign and looks at the next.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def as_text(est: Estimate) -> str:
-    """Give ``{"rows": [...], "info": {...}}`` as JSON; without `trace`, which is for a picture."""
+    """Return ``{"rows": [...], "info": {...}}`` as JSON, without the chains' `trace`."""
     info = {name: x for name, x in est.info.items() if name != "trace"}
     return json.dumps({"rows": est.rows(), "info": info}, indent=2, allow_nan=False, default=str)
 
 
 def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
-    """Check the path before any work is done, and give the function that writes to it."""
+    """Check the path before any work is done, and return the function that writes to it."""
     if path is None:
         return lambda est: None
     if os.path.isfile(path):
@@ -40,17 +40,24 @@ def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
                     f"--output must not be a table that is read; {path!r} is part of {table!r}.",
                     hint="the answer would take the place of the data. Choose another name.",
                 )
+    makers = {".csv": _csv_bytes, ".parquet": _parquet_bytes, ".json": _json_bytes}
+    target = writable("--output", path, *makers)
+    return lambda est: write_whole(target, makers[target.suffix.lower()](est))
+
+
+def writable(what: str, path: str | Path, *endings: str) -> Path:
+    """Refuse a path whose ending says no format, or whose folder does not exist."""
     target = Path(path)
-    ending = target.suffix.lower()
-    makers = {".json": _json_bytes, ".csv": _csv_bytes, ".parquet": _parquet_bytes}
-    if ending not in makers:
+    if target.suffix.lower() not in endings:
+        *most, last = endings
+        words = f"{', '.join(most)} or {last}" if most else last
         raise OptionError(
-            f"--output must end in .csv, .parquet or .json; {target.name!r} came.",
+            f"{what[0].upper()}{what[1:]} must end in {words}; got {target.name!r}.",
             hint="the ending decides the format.",
         )
     if not target.parent.is_dir():
-        raise FileError(f"The folder of --output must exist; {str(target.parent)!r} does not.")
-    return lambda est: write_whole(target, makers[ending](est))
+        raise FileError(f"The folder of {what} must exist; {str(target.parent)!r} does not.")
+    return target
 
 
 def write_whole(target: Path, content: bytes) -> None:

@@ -1,16 +1,31 @@
-"""The report's sentences: what was asked, the headline, and each method in plain words."""
+"""What the report and the page say: what was asked, the answer, and each method in plain words."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable
 from typing import Any
 
+from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
+from trueup.text import listed, percent, rounded
 
-__all__ = ["METHODS", "coverage", "form", "headline", "question", "rounded", "what"]
+__all__ = [
+    "METHODS",
+    "citations",
+    "coverage",
+    "figures",
+    "headline",
+    "plain_question",
+    "question",
+    "what",
+    "whole",
+]
 
+# What must hold, where several methods need it.
+SAME_RATES = "Within each true class the test set has the error rates of the population."
+OWN_SHARES = "The base rates of the test set are not taken for the population's."
+DRAWN = "The test set is a random draw from the population."
+DRAWN_WITHIN = "The test set is a random draw from the population, or one within predicted classes."
+LARGE = "The test set is large enough for a normal approximation."
 # Two sentences on what the method does, and what must hold for it.
 METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
     "naive": (
@@ -22,7 +37,7 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The error rates that the test set shows are inverted and applied to the predicted "
         "figures. The interval comes from a parametric bootstrap of the test set.",
         (
-            "Within each true class the test set has the error rates of the population.",
+            SAME_RATES,
             "The test set is large: with a small one the answer can be negative.",
         ),
     ),
@@ -30,23 +45,20 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The error rates have a Dirichlet posterior given the test set, and each draw of it is "
         "inverted and applied to the predicted figures. Draws that lead to negative figures are "
         "not excluded.",
-        ("Within each true class the test set has the error rates of the population.",),
+        (SAME_RATES,),
     ),
     "constrained": (
         "The error rates have a Dirichlet posterior given the test set, restricted to rates under "
         "which the predicted counts are possible (Meertens et al., 2019). Each draw of the rates "
         "turns the predicted figures into corrected ones.",
-        (
-            "Within each true class the test set has the error rates of the population.",
-            "The base rates of the test set are not taken for the population's.",
-        ),
+        (SAME_RATES, OWN_SHARES),
     ),
     "joint": (
         "The test set tells, for each predicted class, which true classes its units have; this is "
         "the exact posterior when the test set was drawn from the population. Each draw divides "
         "the predicted figures over the true classes.",
         (
-            "The test set is a random draw from the population, or one within predicted classes.",
+            DRAWN_WITHIN,
             "Within a predicted class, whether a unit was audited does not depend on its true "
             "class.",
         ),
@@ -55,33 +67,21 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         "The error rates and the base rates have a joint posterior, given the test set and the "
         "predicted counts as a multinomial draw (Ziegler and Czyż, 2024). Each draw divides the "
         "predicted figures over the true classes.",
-        (
-            "Within each true class the test set has the error rates of the population.",
-            "The base rates of the test set are not taken for the population's.",
-        ),
+        (SAME_RATES, OWN_SHARES),
     ),
     "calibrated": (
         "The predicted figures are divided over the true classes as the test set's columns say. "
         "The interval is that of a stratified estimator (Olofsson et al., 2014).",
-        (
-            "The test set is a random draw from the population, or one within predicted classes.",
-            "The test set is large enough for a normal approximation.",
-        ),
+        (DRAWN_WITHIN, LARGE),
     ),
     "difference": (
         "The predicted figures, plus the error that the test set shows, expanded to the "
         "population. The predictions are weighted by what they are worth (power tuning).",
-        (
-            "The test set is a random draw from the population.",
-            "The test set is large enough for a normal approximation.",
-        ),
+        (DRAWN, LARGE),
     ),
     "test_set": (
         "The audited units alone, expanded to the population. The predictions are not used.",
-        (
-            "The test set is a random draw from the population.",
-            "The test set is large enough for a normal approximation.",
-        ),
+        (DRAWN, LARGE),
     ),
 }
 DESIGNS = {
@@ -90,20 +90,37 @@ DESIGNS = {
     "by_class": "drawn within true classes",
     "shifted": "drawn from another period or population",
 }
+# What the check's technical questions are about.
+QUESTIONS = {
+    "invented observations per row": "How much does the prior weigh against the test set?",
+    "determinant of P̂": "Do the predictions tell the classes apart?",
+    "condition of P̂": "How far may errors in the rates grow in the totals?",
+    "v̂ and the posterior mean of P": "Do the test set and the predicted counts agree?",
+}
+
+
+def plain_question(question: str) -> str | None:
+    """Return what a technical question of the check asks, in plain words; None if it is plain."""
+    return QUESTIONS.get(question)
+
+
+def whole(est: Estimate) -> list[dict[str, Any]]:
+    """Return the rows of the whole population, without the groups."""
+    return est.rows()[-est.counts.K :]
 
 
 def what(est: Estimate) -> str:
-    """What is estimated: the value column in the user's words, or units."""
+    """Return what is estimated: the value column in the user's words, or units."""
     value = est.asked.get("value")
     return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
 
 
 def question(est: Estimate) -> str:
-    """What was asked, in a sentence."""
+    """Return what was asked, as a sentence."""
     asked = est.asked
     words = f"The {what(est)} in each of {est.counts.K} classes"
     if asked.get("by"):
-        words += f", per {' and '.join(_columns(asked['by']))}"
+        words += f", per {listed(_columns(asked['by']))}"
     source = asked.get("predictions")
     where = f" in {source}" if isinstance(source, str) and source[:1] != "<" else ""
     words += (
@@ -112,7 +129,7 @@ def question(est: Estimate) -> str:
         f"{DESIGNS[est.info['design']]}"
     )
     if asked.get("strata"):
-        words += f"; error rates may differ by {' and '.join(_columns(asked['strata']))}"
+        words += f"; error rates may differ by {listed(_columns(asked['strata']))}"
     return words + "."
 
 
@@ -120,88 +137,86 @@ def _columns(given: Any) -> list[str]:
     return [given] if isinstance(given, str) else [str(x) for x in given]
 
 
-def rounded(x: float, half: float | None, whole: bool) -> str:
-    """Write a figure with the digits that its uncertainty leaves: two of the half-width.
-
-    Examples
-    --------
-    >>> rounded(812_345.6, 36_100.0, False), rounded(0.12345, 0.021, False), rounded(5.2, 0.3, True)
-    ('812,000', '0.123', '5')
-    """
-    if half is None or half <= 0 or not math.isfinite(half):
-        return f"{x:,.0f}" if whole or abs(x) >= 100 else f"{x:,.3g}"
-    digits = math.floor(math.log10(half)) - 1
-    if whole:
-        digits = max(digits, 0)
-    near = round(x, -digits) + 0.0  # no minus zero
-    return f"{near:,.{max(-digits, 0)}f}"
-
-
-def form(values: Iterable[float | None]) -> Callable[[float | None], str]:
-    """Give the function that writes these numbers alike; a dash stands for what does not exist."""
-    known = [x for x in values if x is not None]
-    largest = max(map(abs, known), default=0.0)
-    decimals = 0 if largest >= 10_000 else 1 if largest >= 100 else 3
-    if all(x == round(x) for x in known):
-        decimals = 0
-    pattern = "{:.4g}" if largest >= 1e15 or 0 < largest < 0.01 else f"{{:,.{decimals}f}}"
-    return lambda x: "–" if x is None else re.sub(r"^-(?=[0.,]*$)", "", pattern.format(x))
+def figures(est: Estimate) -> list[dict[str, str | None]]:
+    """Return each class of the whole, written with the digits that its uncertainty leaves."""
+    found = []
+    for row in whole(est):
+        half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2
+        texts: dict[str, str | None] = {"class": str(row["class"])}
+        for name in ("estimate", "naive", "lower", "upper"):
+            x = row[name]
+            texts[name] = None if x is None else rounded(x, half, not est.counts.totals)
+        found.append(texts)
+    return found
 
 
 def headline(est: Estimate) -> str:
-    """One sentence that can go into a publication."""
-    rows, n = est.rows()[-est.counts.K :], f"{est.counts.n.sum():,} audited units"
+    """Return one sentence that can go into a publication."""
     if est.info["method"] == "naive":
         return f"The {what(est)} per class is given as predicted; classification errors are in it."
-    whole = not est.counts.totals
-    if len(rows) <= 3:
-        parts = [f"{_figure(row, est, whole)} for {row['class']}" for row in rows]
-        listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    texts, audited = figures(est), f"{est.counts.n.sum():,} audited units"
+    if len(texts) <= 3:
+        parts = [f"{_figure(text, est)} for {text['class']}" for text in texts]
         return (
-            f"The {what(est)} is estimated at {listed}, after correction for classification "
-            f"errors with {n}."
+            f"The {what(est)} is estimated at {listed(parts)}, after correction for classification "
+            f"errors with {audited}."
         )
-    most = max(rows, key=lambda row: abs(row["naive"] - row["estimate"]))
+    rows = whole(est)
+    most = max(range(len(rows)), key=lambda g: abs(rows[g]["naive"] - rows[g]["estimate"]))
     words = (
-        f"After correction for classification errors with {n}, the {what(est)} of "
-        f"{most['class']} is estimated at {_figure(most, est, whole)}, the largest change of all "
-        f"{len(rows)} classes"
+        f"After correction for classification errors with {audited}, the {what(est)} of "
+        f"{texts[most]['class']} is estimated at {_figure(texts[most], est)}, the largest change "
+        f"of all {len(rows)} classes"
     )
-    if most["lower"] is not None:
+    if rows[most]["lower"] is not None:
         outside = sum(not row["lower"] <= row["naive"] <= row["upper"] for row in rows)
         words += f"; in {outside} of them the predicted figure lies outside the interval"
     return words + "."
 
 
-def _figure(row: dict[str, Any], est: Estimate, whole: bool) -> str:
-    if row["lower"] is None:
-        return (
-            f"{rounded(row['estimate'], None, whole)} "
-            f"(as predicted {rounded(row['naive'], None, whole)})"
-        )
-    half = (row["upper"] - row["lower"]) / 2
-    x, naive, low, high = (
-        rounded(row[name], half, whole) for name in ("estimate", "naive", "lower", "upper")
+def _figure(text: dict[str, str | None], est: Estimate) -> str:
+    return f"{text['estimate']} ({_between(text, est, '; ')}as predicted {text['naive']})"
+
+
+def _between(text: dict[str, str | None], est: Estimate, end: str = "") -> str:
+    if text["lower"] is None:
+        return ""
+    return f"{percent(est.info['interval'])} interval {text['lower']} to {text['upper']}{end}"
+
+
+def citations(est: Estimate) -> list[str]:
+    """Return a sentence for each class of the whole, with all that is needed to repeat it."""
+    info, counts = est.info, est.counts
+    made = (
+        f"Made with trueup {info['version']}: method {info['method']}, prior {info['prior']}, "
+        f"{counts.n.sum():,} audited units {DESIGNS[info['design']]}, "
+        f"{counts.N:,} classified units, {info['draws']:,} draws, seed {info['seed']}."
     )
-    size = 100 * est.info["interval"]
-    return f"{x} ({size:g}% interval {low} to {high}; as predicted {naive})"
+    found = []
+    for text in figures(est):
+        between = f" ({_between(text, est)})" if text["lower"] else ""
+        found.append(
+            f"The {what(est)} in class “{text['class']}” is estimated at {text['estimate']}"
+            f"{between}; as predicted it is {text['naive']}. {made}"
+        )
+    return found
 
 
 def coverage(est: Estimate) -> str:
-    """What the interval promises, and what it does not."""
-    size = f"{100 * est.info['interval']:g}%"
+    """Return what the interval promises, and what it does not."""
+    size = percent(est.info["interval"])
     check = (
         "The command trueup compare finds by simulation how often such intervals hold the truth "
         "for data like these."
     )
     if est.info["method"] == "naive":
         return "There is no interval: the size of the error is not known without a test set."
-    if est.info["method"] in ("bayes", "constrained", "joint", "full"):
+    if est.info["method"] in POSTERIORS:
         return (
             f"Given the model, its assumptions and the prior {est.info['prior']}, the true figure "
             f"lies in its {size} interval with probability {size}, for each figure by itself and "
-            f"not for all at once. It is no promise that {size} of intervals hold the truth in "
-            f"repeated use; with a small test set the prior matters. {check}"
+            f"not for all at once. This does not promise that {size} of intervals hold the truth "
+            f"in repeated use; with a small test set the prior matters. {check}"
         )
     return (
         f"The interval is made to hold the true figure in {size} of repetitions when the test set "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +16,10 @@ from trueup.text import aligned
 if TYPE_CHECKING:
     from trueup.prior.dirichlet import Concentrations
 
-__all__ = ["Belief", "call", "check_between", "prior_draws", "recalls"]
+__all__ = ["Belief", "call", "check_between", "picklable", "prior_draws", "recalls"]
+
+P = ParamSpec("P")
+B = TypeVar("B")
 
 BARS = " ▁▂▃▄▅▆▇█"
 BINS = 25
@@ -27,6 +32,12 @@ class Belief:
     labels: tuple[Hashable, ...] = ()  # classes that it names itself
     made: str = ""  # the call that made it, to make it again
     word: str = ""  # how the command line spells it
+    recipe: Any = None  # the call that made it, where pickling must repeat that; see `picklable`
+
+    def __reduce__(self) -> Any:
+        if self.recipe is None:
+            return super().__reduce__()
+        return _remade, (self.recipe, self.word)
 
     def __repr__(self) -> str:
         return f"trueup.prior.{self.made}" if self.made else f"<prior {type(self).__name__}>"
@@ -75,6 +86,22 @@ class Belief:
         from importlib import import_module
 
         return import_module("trueup.present.plots.priors").prior_chart(self, classes)
+
+
+def picklable(function: Callable[P, B]) -> Callable[P, B]:
+    """Let a function's priors remember the call: pickling repeats it, as rules are closures."""
+
+    @wraps(function)
+    def made(*arguments: P.args, **options: P.kwargs) -> B:
+        found: Any = function(*arguments, **options)
+        return cast("B", replace(found, recipe=(made, arguments, options)))
+
+    return made
+
+
+def _remade(recipe: tuple[Callable[..., Any], tuple[Any, ...], Any], word: str) -> Any:
+    function, arguments, options = recipe
+    return replace(function(*arguments, **options), word=word)
 
 
 def call(function: str, *arguments: object, **options: object) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief, call, check_between
+from trueup.prior.belief import Belief, call, check_between, picklable
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
 from trueup.prior.ranges import match_beta
 
@@ -59,6 +59,7 @@ class Built(Belief):
     labels: tuple[Hashable, ...] = ()
     smooth: bool = True
     word: str = ""
+    recipe: Any = None
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Return the prior written out for K classes, checked."""
@@ -67,6 +68,7 @@ class Built(Belief):
         return Concentrations(alpha, gamma, self.name, tilt[0] if tilt else None, self.smooth)
 
 
+@picklable
 def from_range(
     cls: Hashable | Mapping[Hashable, tuple[float, float]],
     recall: tuple[float, float] | None = None,
@@ -115,6 +117,7 @@ def from_range(
     return Built(rule, rest, "from_range", made, tuple(ranges))
 
 
+@picklable
 def from_counts(
     previous: ArrayLike,
     weight: float | ArrayLike = 0.5,
@@ -175,6 +178,7 @@ def from_counts(
     return Built(rule, rest, "from_counts", made, tuple(range(K)))
 
 
+@picklable
 def diagonal(strength: float, *, rest: object = "perks") -> Built:
     """Believe that the classifier is better than chance: `strength` invented units, all correct.
 
@@ -199,6 +203,7 @@ def diagonal(strength: float, *, rest: object = "perks") -> Built:
     return Built(rule, rest, "diagonal", call("diagonal", strength, rest=rest))
 
 
+@picklable
 def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Built:
     """Take the row of each class named from a prior of its own, and the other rows from `rest`.
 

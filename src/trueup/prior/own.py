@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import call
+from trueup.prior.belief import call, picklable
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates
 from trueup.prior.tilted import TINY
@@ -20,6 +20,7 @@ __all__ = ["log_density"]
 Floats = NDArray[np.float64]
 
 
+@picklable
 def log_density(
     function: Callable[..., Any],
     *,

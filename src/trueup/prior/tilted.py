@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
 from trueup.numerics import special
-from trueup.prior.belief import call, check_between
+from trueup.prior.belief import call, check_between, picklable
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates, conjugate, diagonal
 
@@ -36,6 +36,7 @@ TINY = 1e-300
 TAU_GRID = np.geomspace(0.005, 12.0, 90)
 
 
+@picklable
 def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perks") -> Built:
     """Log odds log(p_gh / p_gg) of each error, normal around an expected error rate.
 
@@ -68,6 +69,7 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
     return Built(rule, rest, "logistic_normal", made)
 
 
+@picklable
 def truncated(
     rest: object = "jeffreys",
     *,
@@ -116,6 +118,7 @@ def truncated(
     return Built(rule, rest, "truncated", made, smooth=False)
 
 
+@picklable
 def ordered(rest: object = "perks") -> Built:
     """Take the classes to be ordered: rates fall away from the diagonal in every row."""
 
@@ -137,6 +140,7 @@ def ordered(rest: object = "perks") -> Built:
     return Built(rule, rest, "ordered", call("ordered", rest), smooth=False)
 
 
+@picklable
 def symmetric(sd: float = 0.3, *, rest: object = None) -> Built:
     """Believe that g is taken for h about as often as h for g.
 
@@ -158,6 +162,7 @@ def symmetric(sd: float = 0.3, *, rest: object = None) -> Built:
     return Built(rule, rest, "symmetric", call("symmetric", sd, rest=rest))
 
 
+@picklable
 def hierarchical(
     *, error: float = 0.15, sd: float = 1.0, between: float = 0.5, rest: object = "perks"
 ) -> Built:
@@ -206,6 +211,7 @@ def hierarchical(
     return Built(rule, rest, "hierarchical", made)
 
 
+@picklable
 def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> Built:
     """Mix a prior with a vague one, row by row, in case it is wrong.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import datetime
 import threading
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from trueup.errors import DataError
+from trueup.read.native import local_frame
 from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally
 
 __all__ = [
@@ -138,9 +140,10 @@ class DuckTable:
             sql += f" WHERE {identifier(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
         return self._labels(self._query(sql), columns)
 
-    def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a dataframe of the user's own kind from columns."""
-        raise NotImplementedError
+    @property
+    def native(self) -> Callable[[dict[str, list[Any]]], Any]:
+        """The function that makes a local dataframe: pandas, Polars or PyArrow."""
+        return local_frame
 
     def largest(self, value: str, count: int) -> list[float]:
         """Return the `count` largest values."""
@@ -188,13 +191,32 @@ class RelationTable(DuckTable):
     def _source(self, columns: Sequence[str], value: str | None) -> str:
         return "trueup_relation"
 
-    def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a relation on the same connection."""
+    @property
+    def native(self) -> Relations:
+        """The function that makes relations on the same connection."""
+        return Relations(self._relation)
+
+
+class Relations:
+    """Makes a relation from columns, on the connection of another; unpickled, a local dataframe."""
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def __call__(self, columns: dict[str, list[Any]]) -> Any:
+        """Make a relation."""
         names = ", ".join(map(identifier, columns))
         values = ", ".join(
             f"({', '.join(map(_literal, row))})" for row in zip(*columns.values(), strict=True)
         )
-        return self.plan(f"SELECT * FROM (VALUES {values}) AS result({names})")
+        sql = f"SELECT * FROM (VALUES {values}) AS result({names})"
+        return self._relation.query("trueup_relation", sql)
+
+    def __reduce__(self) -> Any:  # a connection stays in its process
+        return partial, (local_frame,)
+
+    def __deepcopy__(self, memo: object) -> Relations:
+        return self
 
 
 def run_with_progress(

@@ -191,9 +191,3 @@ class FileTable(DuckTable):
                         f"{column!r} is {types[column]} in {os.path.basename(first[1])} and "
                         f"{here[column]} in {os.path.basename(file)}."
                     )
-
-    def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a local dataframe: pandas, Polars or PyArrow, whichever is installed."""
-        from trueup.read.native import local_frame
-
-        return local_frame(columns)

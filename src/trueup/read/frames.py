@@ -8,7 +8,8 @@ sums are exact, and `low`, the remainder. docs/tables.md says how small the roun
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -243,19 +244,21 @@ class FrameTable:
         with reading(self):
             return [float(row[0]) for row in collect(frame.top_k(count, by="y"))]
 
-    def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a dataframe of the user's own kind; of a cluster or a database, a local one."""
-        implementation = self._frame.implementation
-        for library in ("pandas", "polars", "pyarrow"):
-            if getattr(implementation, f"is_{library}")():
-                return make_frame(columns, library)
-        if implementation.is_dask():
-            return make_frame(columns, "pandas")
-        if implementation.is_ibis():
-            import ibis  # type: ignore[import-untyped]
+    @property
+    def native(self) -> Callable[[dict[str, list[Any]]], Any]:
+        """The function that makes a dataframe of the user's own kind, or else a local one."""
+        library = str(self._frame.implementation.value)
+        if library in ("pandas", "polars", "pyarrow"):
+            return partial(make_frame, library=library)
+        if library == "dask":
+            return partial(make_frame, library="pandas")
+        return _ibis_frame if library == "ibis" else local_frame
 
-            return ibis.memtable(make_frame(columns, "pyarrow"))
-        return local_frame(columns)
+
+def _ibis_frame(columns: dict[str, list[Any]]) -> Any:
+    import ibis  # type: ignore[import-untyped]
+
+    return ibis.memtable(make_frame(columns, "pyarrow"))
 
 
 def _squared(frame: Any, sigma: float | None) -> Any:

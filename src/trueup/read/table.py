@@ -104,8 +104,9 @@ class Table(Protocol):
     def binned(self, name: str, column: str, edges: Sequence[float]) -> Table:
         """Return the table with a column of bins: how many of the edges a value is above."""
 
-    def native(self, columns: dict[str, list[Any]]) -> Any:
-        """Make a dataframe of the user's own kind from columns."""
+    @property
+    def native(self) -> Callable[[dict[str, list[Any]]], Any]:
+        """The function that makes a dataframe of the user's own kind; it can be pickled."""
 
 
 def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:

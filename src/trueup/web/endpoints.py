@@ -16,15 +16,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from trueup import __version__
-from trueup.errors import DataError, FileError
+from trueup.errors import DataError, FileError, TrueupError
 from trueup.web.examples import EXAMPLES
 from trueup.web.guessing import guess
-from trueup.web.limits import Limits, limited
-from trueup.web.refusals import refused
+from trueup.web.limits import BusyError, Limits, limited, problem
 from trueup.web.sessions import ROLES, Session, Sessions
-from trueup.web.workers import BusyError, Workers
+from trueup.web.workers import Workers
 
-__all__ = ["FILES", "Endpoints"]
+__all__ = ["FILES", "Endpoints", "refused"]
 
 TOKEN = "x-trueup-session"
 FILES = {"table": ("table.csv", "text/csv"), "report": ("report.html", "text/html")}
@@ -43,13 +42,13 @@ class Endpoints:
         self._sessions, self._workers, self._max_upload = sessions, workers, max_upload
 
     async def about(self, request: Request) -> Response:
-        """Give the version, the limits and the examples."""
+        """Return the version, the limits and the examples."""
         return JSONResponse(
             {"version": __version__, "max_upload": self._max_upload, "examples": EXAMPLES}
         )
 
     async def numbers(self, request: Request) -> Answering:
-        """Way 1: the answer, then the charts."""
+        """Numbers: the answer, then the charts."""
         return Answering(self._workers, {"kind": "numbers", "given": await _json(request)})
 
     async def numbers_file(self, what: str, request: Request) -> Response:
@@ -118,7 +117,7 @@ class Endpoints:
         return JSONResponse({"table": session.tables[role], "guess": chosen})
 
     async def correct(self, request: Request) -> Answering:
-        """Way 2: the check, the answer, the charts; then the report is written."""
+        """Files: the check, the answer, the charts; then the report is written."""
         token = request.headers.get(TOKEN)
         self._sessions.get(token)
         given = await _json(request)
@@ -131,11 +130,11 @@ class Endpoints:
             return Answering(self._workers, job, session)
 
     async def download(self, what: str, request: Request) -> Response:
-        """Give the table or the report of the last answer."""
+        """Return the table or the report of the last answer."""
         return await _attached(self._sessions.get(request.headers.get(TOKEN)).folder, what)
 
     async def _all(self, job: dict[str, Any], request: Request) -> list[dict[str, Any]]:
-        """Give all events of a job, unless the other side goes before it is done."""
+        """Return all events of a job, unless the other side leaves first."""
 
         async def collect() -> list[dict[str, Any]]:
             async with aclosing(self._workers.events(job)) as lines:
@@ -148,7 +147,7 @@ class Endpoints:
 
 
 class Answering:
-    """A response of one event per line, that stops the computation when nobody listens any more.
+    """A response of one event per line, which stops the computation when nobody listens any more.
 
     Its status is 422 if the first event is an error.
     """
@@ -190,8 +189,13 @@ class Answering:
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
 
+def refused(error: TrueupError) -> JSONResponse:
+    """Answer with what is wrong with the request."""
+    return JSONResponse(problem(error), getattr(error, "status", 422))
+
+
 async def _gone_before(task: asyncio.Task[Any], receive: Receive) -> bool:
-    """Wait for a task; when the other side goes first, the task is stopped."""
+    """Wait for a task; if the other side leaves first, stop the task and return True."""
     gone = asyncio.create_task(_disconnected(receive))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -242,7 +246,7 @@ def _no_constant(word: str) -> float:
 
 
 def _ending(path: Path) -> str:
-    """Tell the format by what is in the file; its name says nothing."""
+    """Return the ending that the content calls for; the file's own name is not trusted."""
     with path.open("rb") as file:
         first = file.read(4096)
     if first.startswith(b"PAR1"):
@@ -251,13 +255,13 @@ def _ending(path: Path) -> str:
         return ".csv.gz"
     if first.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise FileError(
-            "The file must be CSV or Parquet; an Excel workbook or a zip file came.",
+            "The file must be CSV or Parquet; got an Excel workbook or a zip file.",
             hint="in Excel, choose “Save as” and then CSV UTF-8.",
         )
     if not first.strip() or b"\x00" in first:
         what = "nothing" if not first.strip() else "something else"
         raise FileError(
-            f"The file must be a table in CSV or Parquet; {what} came.",
+            f"The file must be a table in CSV or Parquet; got {what}.",
             hint="a CSV file begins with a line of column names.",
         )
     return ".csv"

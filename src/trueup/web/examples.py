@@ -49,21 +49,9 @@ LAND_COVER: dict[str, Any] = {
         "estimating area and assessing accuracy of land change, Remote Sensing of Environment 148."
     ),
     "classes": [
-        "open water",
-        "wetland",
-        "broadleaf forest",
-        "conifer forest",
-        "mixed forest",
-        "shrub",
-        "natural grass",
-        "pasture",
-        "arable",
-        "orchard",
-        "greenhouse",
-        "dense built-up",
-        "open built-up",
-        "road and rail",
-        "bare soil",
+        "open water", "wetland", "broadleaf forest", "conifer forest", "mixed forest", "shrub",
+        "natural grass", "pasture", "arable", "orchard", "greenhouse", "dense built-up",
+        "open built-up", "road and rail", "bare soil",
     ],
     "test": [
         [47, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -83,24 +71,11 @@ LAND_COVER: dict[str, Any] = {
         [1, 0, 0, 0, 0, 0, 5, 0, 1, 0, 0, 0, 0, 5, 28],
     ],
     "predicted_counts": [
-        253155,
-        95453,
-        473106,
-        406705,
-        174301,
-        120351,
-        249003,
-        900559,
-        937907,
-        33203,
-        20757,
-        128659,
-        190906,
-        107901,
-        58101,
+        253155, 95453, 473106, 406705, 174301, 120351, 249003, 900559, 937907, 33203, 20757,
+        128659, 190906, 107901, 58101,
     ],
     "design": "by_prediction",
-}
+}  # fmt: skip
 
 SEROPREVALENCE: dict[str, Any] = {
     "name": "Seroprevalence, Santa Clara 2020",

@@ -70,7 +70,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not host_allowed(host, self._host):
-            return "This page answers under the address that `trueup serve` printed only."
+            return "This page answers only under the address that `trueup serve` printed."
         if scope["method"] in ("GET", "HEAD"):
             return None
         if not _is_origin(headers.get("origin"), host):
@@ -83,7 +83,7 @@ class Guard:
 
 
 def _is_origin(origin: str | None, host: str) -> bool:
-    """Say whether a request comes from our own page, or from no page at all."""
+    """Return whether a request comes from our own page, or from no page at all."""
     try:
         return origin is None or urlsplit(origin).netloc == host
     except ValueError:
@@ -91,7 +91,7 @@ def _is_origin(origin: str | None, host: str) -> bool:
 
 
 def host_allowed(header: str, listening: str) -> bool:
-    """Say whether a Host header names this machine and not somebody's web site.
+    """Return whether a Host header names this machine and not somebody's web site.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def host_allowed(header: str, listening: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether an address reaches this machine only."""
+    """Return whether an address reaches this machine only."""
     return _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 

@@ -18,7 +18,7 @@ Table = Mapping[str, Any]
 
 
 def guess(predictions: Table, test_set: Table) -> dict[str, str | None]:
-    """Say which column is probably which; the user has the last word."""
+    """Guess which column is which; the user has the last word."""
     population = {c["name"]: c["kind"] for c in predictions["columns"]}
     audited = {c["name"]: c["kind"] for c in test_set["columns"]}
     both = [name for name in population if name in audited]

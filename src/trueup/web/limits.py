@@ -1,15 +1,32 @@
-"""What one request may ask for, and the sizes that people write: ``200MB``."""
+"""What one request may ask for, and how the page says that it may not."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
-from trueup.errors import DataError, OptionError
+from trueup.errors import DataError, FileError, OptionError, TrueupError
 
-__all__ = ["Limits", "SizeError", "limited", "parse_size", "size_words"]
+__all__ = [
+    "APOLOGY",
+    "BusyError",
+    "Limits",
+    "SessionError",
+    "SizeError",
+    "limited",
+    "parse_size",
+    "problem",
+    "size_words",
+]
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+LONGEST = 600
+APOLOGY: dict[str, Any] = {
+    "error": "Something went wrong here that is not your fault. We are sorry.",
+    "hint": "the window in which `trueup serve` runs says more; please report it.",
+    "field": None,
+}
 
 
 class Limits:
@@ -25,8 +42,40 @@ class Limits:
     seconds = 3600.0  # of one computation
 
 
+class BusyError(TrueupError):
+    """More people or computations than the page takes on."""
+
+    status = 503
+
+
 class SizeError(DataError):
-    """More bytes came than may."""
+    """More bytes than allowed."""
+
+    status = 413
+
+
+class SessionError(DataError):
+    """A token that no open session has."""
+
+    status = 410
+
+
+def problem(error: TrueupError) -> dict[str, Any]:
+    """Return the parts of a message; its first word in backticks is the field it belongs to.
+
+    Examples
+    --------
+    >>> problem(TrueupError("`seed` must be whole; got 1.5.", hint="write 1."))
+    {'error': '`seed` must be whole; got 1.5.', 'hint': 'write 1.', 'field': 'seed'}
+    """
+    words, _, hint = str(error).partition("\n\nHint: ")
+    named = re.search(r"`(\w+)`", words)
+    field = named[1] if named and not isinstance(error, FileError) else None
+    return {"error": _cut(words), "hint": _cut(hint) or None, "field": field}
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
 
 def parse_size(text: str) -> int:
@@ -41,7 +90,7 @@ def parse_size(text: str) -> int:
     size = int(float(found[1]) * UNITS[found[2]]) if found else 0
     if size < 1:
         raise OptionError(
-            f"A size must be a number of bytes above 0; {text!r} came.", hint="write 200MB or 2GB."
+            f"A size must be a number of bytes above 0; got {text!r}.", hint="write 200MB or 2GB."
         )
     return size
 
@@ -63,7 +112,7 @@ def size_words(size: int) -> str:
 async def limited(
     chunks: AsyncIterator[bytes], declared: str | None, most: int, hint: str
 ) -> AsyncIterator[bytes]:
-    """Pass a body on, and stop it as soon as it is, or says that it will be, too large."""
+    """Pass a body on, and stop as soon as it is, or says that it will be, too large."""
     got = int(declared) if declared and declared.isdigit() else 0
     if got <= most:
         got = 0
@@ -73,4 +122,4 @@ async def limited(
                 break
             yield chunk
     if got > most:
-        raise SizeError(f"This may be at most {size_words(most)}; more came.", hint=hint)
+        raise SizeError(f"This may be at most {size_words(most)}; got more.", hint=hint)

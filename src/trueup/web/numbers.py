@@ -1,122 +1,109 @@
-"""Way 1, numbers: from what the page sends to `correct_counts` and back."""
+"""Numbers typed into the page: from what it sends to `correct_counts` and back."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import numpy as np
+
 from trueup.api import correct_counts
+from trueup.count.counts import Counts
+from trueup.draws.contingency import plug_in, solve_Q
 from trueup.errors import DataError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
+from trueup.present.reproduce import command_line
+from trueup.present.sentences import citations, figures
+from trueup.text import short
 from trueup.web.limits import Limits
-from trueup.web.words import command, headlines, inversion, sentences
 
-__all__ = ["INFO", "answer", "estimate", "options_of", "whole"]
+__all__ = ["answer", "check_work", "estimate", "names_of", "options_of", "shown"]
 
-NUMBERS = (
-    "test",
-    "predicted_counts",
-    "predicted_sums",
-    "predicted_squares",
-    "test_sums",
-    "classes",
-)
-OPTIONS = ("design", "method", "prior", "overlap", "noise", "draws", "interval", "seed")
+MATRICES = ("test", "test_sums", "test_squares")
+LISTS = ("predicted_counts", "predicted_sums", "predicted_squares")
 INFO = (
-    "method",
-    "design",
-    "prior",
-    "seed",
-    "draws",
-    "interval",
-    "overlap",
-    "noise",
-    "acceptance",
-    "ess",
-    "rhat",
+    "method", "design", "prior", "seed", "draws", "interval", "acceptance", "ess", "rhat",
     "warnings",
-)
-YES_NO, WHOLE, NUMBER = "true or false", "a whole number", "a number"
+)  # fmt: skip
+YES_NO, WHOLE = ("true or false", (bool,)), ("a whole number", (int,))
 KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
     "prior": ("a word: perks, jeffreys or uniform", (str,)),
-    "overlap": (YES_NO, (bool,)),
-    "noise": (YES_NO, (bool,)),
-    "draws": (WHOLE, (int,)),
-    "seed": (WHOLE, (int,)),
-    "interval": (NUMBER, (int, float)),
+    "overlap": YES_NO,
+    "noise": YES_NO,
+    "draws": WHOLE,
+    "seed": WHOLE,
+    "interval": ("a number", (int, float)),
 }
-Progress = Callable[[float], None]
+MOST_CONDITION = 1e12
 
 
-def estimate(given: Mapping[str, Any], progress: Progress | None = None) -> Estimate:
+def names_of(function: Callable[..., Any], *without: str) -> tuple[str, ...]:
+    """Return what a function takes: that is what the page may ask for."""
+    return tuple(name for name in inspect.signature(function).parameters if name not in without)
+
+
+KNOWN = names_of(correct_counts, "P", "progress")
+
+
+def estimate(given: Mapping[str, Any], progress: Callable[[float], None] | None = None) -> Estimate:
     """Check what came and estimate; warnings are in the answer, not on the Python channel."""
-    known_only(given, (*NUMBERS, *OPTIONS, "theme"))
+    options = options_of(given, KNOWN)
     for name in ("test", "predicted_counts"):
         if not isinstance(given.get(name), list):
             raise DataError(f"`{name}` must be a list of numbers; it is missing.")
-    for name in NUMBERS[:-1]:
-        check_numbers(name, given.get(name))
-    check_labels(given.get("classes"))
+    for name in (*MATRICES, *LISTS):
+        _check_numbers(name, given.get(name))
+    _check_labels(given.get("classes"))
     check_work(given.get("draws", 4000), len(given["test"]))
-    numbers = {name: given[name] for name in NUMBERS if given.get(name) is not None}
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
-        return correct_counts(**numbers, **options_of(given, OPTIONS), progress=progress)
+        return correct_counts(**options, progress=progress)
 
 
-def answer(est: Estimate, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Give all that the page shows except the charts."""
-    return whole(est) | {
-        "inversion": inversion(est.counts),
-        "command": command(given, est.info["seed"]),
-    }
+def answer(est: Estimate) -> dict[str, Any]:
+    """Return all that the page shows except the charts."""
+    return shown(est) | {"inversion": _inversion(est.counts), "command": command_line(est)}
 
 
-def whole(est: Estimate) -> dict[str, Any]:
-    """Give rows, info and sentences: what both ways in show."""
-    info = {name: est.info[name] for name in INFO if name in est.info}
+def shown(est: Estimate) -> dict[str, Any]:
+    """Return what the page shows of numbers and of files."""
     return {
         "rows": est.rows(),
         "classes": [str(label) for label in est.classes],
         "test": est.counts.n.tolist(),
         "totals": est.counts.totals,
-        "info": info,
-        "headlines": headlines(est),
-        "sentences": sentences(est),
+        "info": {name: est.info[name] for name in INFO if name in est.info},
+        "headlines": figures(est),
+        "sentences": citations(est),
     }
 
 
-def options_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Take the options that were given, of the type they have; None is what it is by default."""
+def options_of(given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return the options that were given, checked: names that we know, types that JSON has."""
+    unknown = sorted(set(given) - {*known, "theme"})
+    if unknown:
+        raise OptionError(f"The page may ask for {list(known)}; got {unknown[:5]}.")
     for name, (words, kinds) in KINDS.items():
         x = given.get(name)
         if x is not None and not (isinstance(x, kinds) and isinstance(x, bool) == (bool in kinds)):
-            raise OptionError(f"`{name}` must be {words}; something else came.")
-    return {name: given[name] for name in names if given.get(name) is not None}
+            raise OptionError(f"`{name}` must be {words}; got something else.")
+    return {name: given[name] for name in known if given.get(name) is not None}
 
 
-def known_only(given: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse a word that would be ignored."""
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise OptionError(f"The page may ask for {list(known)}; {unknown[:5]} came.")
-
-
-def check_numbers(name: str, given: Any) -> None:
+def _check_numbers(name: str, given: Any) -> None:
     """Refuse what JSON tells from a number, but a conversion would not: true, or "7"."""
-    matrix = name in ("test", "test_sums")
-    rows = given if matrix else [given]
+    rows = given if name in MATRICES else [given]
     if given is not None and not (
         isinstance(rows, list)
         and all(isinstance(row, list) for row in rows)
         and {type(x) for row in rows for x in row} <= {int, float}
     ):
-        what = "a list of rows of numbers" if matrix else "a list of numbers"
-        raise DataError(f"`{name}` must be {what}; something else came.")
+        what = "a list of rows of numbers" if name in MATRICES else "a list of numbers"
+        raise DataError(f"`{name}` must be {what}; got something else.")
 
 
-def check_labels(labels: Any) -> None:
-    """Class names are text of a length that a page can show."""
+def _check_labels(labels: Any) -> None:
     if labels is None:
         return
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
@@ -124,7 +111,7 @@ def check_labels(labels: Any) -> None:
     longest = max(map(len, labels), default=0)
     if longest > Limits.label:
         raise DataError(
-            f"`classes` may have names of at most {Limits.label} characters; {longest} came."
+            f"`classes` may have names of at most {Limits.label} characters; got {longest}."
         )
 
 
@@ -133,6 +120,27 @@ def check_work(draws: Any, K: int) -> None:
     if isinstance(draws, int) and draws * K * K > Limits.cells:
         raise OptionError(
             f"`draws` times the squared number of classes may be at most {Limits.cells:,} on the "
-            f"page; {draws:,} draws of {K} classes came.",
+            f"page; got {draws:,} draws of {K} classes.",
             hint="ask for fewer draws, or use `trueup numbers` or Python.",
         )
+
+
+def _inversion(counts: Counts) -> dict[str, Any]:
+    """Return what Q̂û gives with the test set's own rates, and whether a population can hold it."""
+    refused = {"values": None, "permissible": False}
+    never = np.flatnonzero(counts.n.sum(axis=1) == 0)
+    if len(never):
+        label = counts.classes[never[0]]
+        return refused | {"words": f"cannot be done: no test unit of “{label}”"}
+    P = plug_in(counts.n)
+    if not np.linalg.cond(P) < MOST_CONDITION:
+        return refused | {"words": "cannot be done: the predictions do not tell classes apart"}
+    u = solve_Q(P, counts.naive)
+    worst, values = int(u.argmin()), u.tolist()
+    if u[worst] >= -1e-9 * abs(counts.naive).sum() or counts.signed:
+        return {"values": values, "permissible": True, "words": "possible"}
+    words = (
+        f"gives {short(values[worst]).replace('-', '−')} for “{counts.classes[worst]}”. "
+        "No population can hold a negative number, so it is refused"
+    )
+    return {"values": values, "permissible": False, "words": words}

@@ -9,6 +9,9 @@ import threading
 import webbrowser
 
 import click
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trueup.errors import OptionError
 from trueup.web.guard import is_loopback
@@ -18,11 +21,25 @@ __all__ = ["can_open", "free_socket", "serve"]
 TRIES = 20
 
 
+class CarefulProtocol(H11Protocol):
+    """Uvicorn's own, but rejecting malformed HTTP ends the request for the application too.
+
+    Otherwise both send a response, and the second fails with a traceback in the log.
+    """
+
+    def send_400_response(self, msg: str) -> None:
+        """Reject malformed HTTP once; if a response is on its way already, hang up."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        try:
+            super().send_400_response(msg)
+        except h11.LocalProtocolError:  # it cannot be sent: to HEAD, or after another answer
+            self.transport.close()
+
+
 def serve(*, host: str, port: int, max_upload: int, open_page: bool) -> None:
     """Run the page until Ctrl-C."""
-    import uvicorn
-
-    from trueup.web.protocol import CarefulProtocol
     from trueup.web.server import make_app
 
     listening = free_socket(host, port)
@@ -62,9 +79,7 @@ def free_socket(host: str, port: int) -> socket.socket:
                 host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
         except OSError:
-            raise OptionError(
-                f"--host must be an address of this machine; {host!r} came."
-            ) from None
+            raise OptionError(f"--host must be an address of this machine; got {host!r}.") from None
         taken = socket.socket(family, kind, protocol)
         if os.name != "nt":  # there it would share a port that is in use
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,8 @@
-"""Who uploaded what: a folder for each open page, found by a token that only that page knows."""
+"""Who uploaded what: a folder for each open page, found by a token that only that page knows.
+
+A file of 200 MB is sent once and asked about many times, with other columns or another prior; it
+goes when the page does.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trueup.errors import DataError
-from trueup.web.limits import Limits
-from trueup.web.workers import BusyError
+from trueup.web.limits import BusyError, Limits, SessionError
 
-__all__ = ["ROLES", "Session", "SessionError", "Sessions"]
+__all__ = ["ROLES", "Session", "Sessions"]
 
 ROLES = ("predictions", "test_set")
-
-
-class SessionError(DataError):
-    """A token that no open session has."""
 
 
 @dataclass
@@ -68,7 +66,7 @@ class Sessions:
         return len(self._open)
 
     def start(self) -> str:
-        """Open a session and give its token."""
+        """Open a session and return its token."""
         if len(self._open) >= Limits.sessions:
             raise BusyError(
                 f"{Limits.sessions} people have files here already.",
@@ -79,7 +77,7 @@ class Sessions:
         return token
 
     def get(self, token: str | None) -> Session:
-        """Give the session of a token; somebody else's guess finds nothing."""
+        """Return the session of a token; somebody else's guess finds nothing."""
         session = self._open.get(token or "")
         if session is None:
             raise SessionError(
@@ -91,7 +89,7 @@ class Sessions:
 
     @asynccontextmanager
     async def hold(self, token: str | None) -> AsyncIterator[Session]:
-        """Give the session, with its work stopped, to one at a time."""
+        """Lend the session, with its work stopped, to one caller at a time."""
         async with self.get(token).lock:
             session = self.get(token)  # it may have ended while we waited
             await session.stop()

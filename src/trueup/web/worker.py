@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trueup.errors import TrueupError
-from trueup.web.problems import APOLOGY, problem
+from trueup.web.limits import APOLOGY, problem
 
 __all__ = ["DONE", "main", "run"]
 
@@ -48,8 +48,7 @@ def main() -> None:
 def warm_up() -> None:
     """Load what every job needs, before there is one."""
     import trueup.present.plots
-    import trueup.web.filework
-    import trueup.web.numbers  # noqa: F401
+    import trueup.web.files  # noqa: F401
 
 
 def _listen() -> queue.SimpleQueue[dict[str, Any]]:
@@ -85,7 +84,7 @@ def run(job: dict[str, Any], say: Say) -> None:
     """Do what the job asks for; see `trueup.web.endpoints` for who asks what."""
     given, kind = job.get("given", {}), job["kind"]
     if kind == "look":
-        from trueup.web.filework import look
+        from trueup.web.files import look
 
         say({"table": look(job["file"])})
     elif kind == "files":
@@ -99,7 +98,7 @@ def _numbers(kind: str, given: dict[str, Any], say: Say) -> None:
 
     est = estimate(given, _progress(say))
     if kind == "numbers":
-        say({"answer": answer(est, given)})
+        say({"answer": answer(est)})
         say({"charts": charts(est, given)})
     elif kind == "numbers_table":
         _write_table(est, say)
@@ -108,18 +107,18 @@ def _numbers(kind: str, given: dict[str, Any], say: Say) -> None:
 
 
 def _files(predictions: str, test_set: str, given: dict[str, Any], say: Say) -> None:
-    from trueup.web import filework
+    from trueup.web import files
 
-    say({"check": filework.questions(predictions, test_set, given)})
-    est = filework.estimate(predictions, test_set, given, _progress(say))
-    say({"answer": filework.answer(est)})
+    say({"check": files.questions(predictions, test_set, given)})
+    est = files.estimate(predictions, test_set, given, _progress(say))
+    say({"answer": files.answer(est)})
     _write_table(est, say)
     say({"charts": charts(est, given)})
     _write_report(est, say)
 
 
 def charts(est: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Give the charts as Vega-Lite, for the page's light or dark."""
+    """Return the charts as Vega-Lite, for the page's light or dark theme."""
     from trueup.present.plots import specs_for
 
     return specs_for(est, theme="dark" if given.get("theme") == "dark" else "light")
@@ -138,7 +137,7 @@ def _write_report(est: Any, say: Say) -> None:
 
 
 def _progress(say: Say) -> Callable[[float], None]:
-    """Say how far it is, but not more often than anyone can see."""
+    """Report progress, but not more often than anyone can see."""
     last = time.monotonic()
 
     def update(fraction: float) -> None:

@@ -41,37 +41,32 @@ KINDS: dict[str, Callable[..., Spec]] = {
     "test_set": confusion_spec,
     "chains": chains_spec,
 }
-NEEDS = {
-    "groups": "`by`",
-    "density": "a method with draws",
-    "plane": "two classes and a method with draws of P",
-    "test_set": "a test set",
-    "chains": "a method that ran chains",
+NEEDS: dict[str, tuple[str, Callable[[Estimate], bool]]] = {
+    "groups": ("`by`", lambda est: est.groups is not None),
+    "density": ("a method with draws", lambda est: est.whole is not None),
+    "plane": (
+        "two classes and a method with draws of P",
+        lambda est: est.P is not None and est.counts.K == 2,
+    ),
+    "test_set": ("a test set", lambda est: bool(est.counts.n.any())),
+    "chains": ("a method that ran chains", lambda est: bool(est.info.get("trace"))),
 }
 COMPOSITE_CLASSES = 4
 """With up to this many classes the chart of the whole has the posteriors below it."""
 
 
 def kinds_for(est: Estimate) -> list[str]:
-    """Give the kinds of chart that apply to this estimate, in display order."""
-    applies = {
-        "totals": True,
-        "groups": est.groups is not None,
-        "density": est.whole is not None,
-        "plane": est.P is not None and est.counts.K == 2,
-        "test_set": bool(est.counts.n.any()),
-        "chains": bool(est.info.get("trace")),
-    }
-    return [kind for kind in KINDS if applies[kind]]
+    """Return the kinds of chart that apply to this estimate, in display order."""
+    return [kind for kind in KINDS if kind not in NEEDS or NEEDS[kind][1](est)]
 
 
 def specs_for(est: Estimate, theme: str = "light") -> dict[str, Spec]:
-    """Give every chart that applies to this estimate, by kind, as Vega-Lite dicts."""
+    """Return every chart that applies to this estimate, by kind, as Vega-Lite dicts."""
     return {kind: KINDS[kind](est, theme=theme) for kind in kinds_for(est)}
 
 
 def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **options: Any) -> Any:
-    """Give one Altair chart; it shows in a notebook, and ``.save("x.svg")`` writes a file.
+    """Return one Altair chart; it shows in a notebook, and ``.save("x.svg")`` writes a file.
 
     Parameters
     ----------
@@ -84,21 +79,21 @@ def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **opti
         matrix. "chains": whether the chains have met. By default "groups" with `by`; else "totals",
         with "density" below it for up to four classes.
     theme : {"light", "dark"}
-        For a white or for a black background.
+        For a white or a dark background.
     **options
         For "groups": `classes` (which), and `most` (how many groups each shows).
     """
     alt = load_altair()
     possible = kinds_for(est)
     if kind is not None and kind not in possible:
-        reason = f"{kind!r} needs {NEEDS[kind]}" if kind in KINDS else f"{kind!r} came"
+        reason = f"{kind!r} needs {NEEDS[kind][0]}" if kind in KINDS else f"got {kind!r}"
         raise OptionError(f"`kind` must be one of {possible} for this estimate; {reason}.")
     chosen = kind or ("groups" if "groups" in possible else "totals")
     if options and chosen != "groups":
-        raise OptionError(f"Only the kind 'groups' has options; {sorted(options)} came.")
+        raise OptionError(f"Only the kind 'groups' has options; got {sorted(options)}.")
     unknown = sorted(set(options) - {"classes", "most"})
     if unknown:
-        raise OptionError(f"The options of 'groups' are `classes` and `most`; {unknown} came.")
+        raise OptionError(f"The options of 'groups' are `classes` and `most`; got {unknown}.")
     spec = KINDS[chosen](est, theme=theme, **options)
     if kind is None and chosen == "totals" and "density" in possible:
         spec = _with_density(est, spec, theme)

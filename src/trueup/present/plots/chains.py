@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trueup.draws.samplers import rhat
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import Palette, Spec, finish, palette, shortened
+from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
 
 __all__ = ["chains_spec"]
 
@@ -53,8 +53,7 @@ def _traces(trace: dict[str, Any], colours: Palette) -> Spec:
         for c in chosen
         for t, x in zip(sweeps, beta[c], strict=True)
     ]
-    x: Spec = {"field": "sweep", "type": "quantitative", "title": None, "axis": {"grid": False}}
-    x["scale"] = {"nice": False}
+    x = quantity("sweep", title=None, axis={"grid": False}, scale={"nice": False})
     y: Spec = {
         "type": "quantitative",
         "title": "share of the class",
@@ -79,12 +78,7 @@ def _traces(trace: dict[str, Any], colours: Palette) -> Spec:
                 "encoding": {
                     "x": x,
                     "y": y | {"field": "share"},
-                    "color": {
-                        "field": "chain",
-                        "type": "nominal",
-                        "scale": {"range": list(colours.series)},
-                        "legend": None,
-                    },
+                    "color": words("chain", scale={"range": list(colours.series)}, legend=None),
                 },
             },
             {
@@ -106,8 +100,9 @@ def _running(trace: dict[str, Any], colours: Palette) -> Spec:
         }
         for end in ends
     ]
-    x: Spec = {"field": "sweep", "type": "quantitative", "axis": {"grid": False}}
-    x["scale"] = {"nice": False, "domain": [int(sweeps[0]), int(sweeps[-1])]}
+    scale = {"nice": False, "domain": [int(sweeps[0]), int(sweeps[-1])]}
+    x = quantity("sweep", title="sweep after the warm-up", axis={"grid": False}, scale=scale)
+    blue = colours.corrected
     highest = max([1.02, *(row["rhat"] for row in values)])
     y: Spec = {
         "type": "quantitative",
@@ -124,17 +119,13 @@ def _running(trace: dict[str, Any], colours: Palette) -> Spec:
         "layer": [
             {
                 "data": {"values": values},
-                "mark": {
-                    "type": "line",
-                    "point": {"color": colours.corrected},
-                    "color": colours.corrected,
-                },
+                "mark": {"type": "line", "point": {"color": blue}, "color": blue},
                 "encoding": {
-                    "x": x | {"title": "sweep after the warm-up"},
+                    "x": x,
                     "y": y | {"field": "rhat"},
                     "tooltip": [
-                        {"field": "sweep", "type": "quantitative", "format": ","},
-                        {"field": "rhat", "type": "quantitative", "format": ".4f"},
+                        quantity("sweep", format=","),
+                        quantity("rhat", format=".4f"),
                     ],
                 },
             },

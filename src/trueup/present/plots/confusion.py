@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import Spec, clean, finish, names, palette
+from trueup.present.plots.style import Spec, clean, finish, names, palette, quantity, words
 
 __all__ = ["confusion_spec", "contrast"]
 
@@ -49,46 +49,24 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
             "Beside each true class: its units.",
         ],
     }
+    bare = {"ticks": False, "domain": False, "labelPadding": 6}
+    above = {"orient": "top", "title": "predicted class", "labelAngle": 0 if K <= 3 else -40}
     position: Spec = {
-        "x": {
-            "field": "predicted",
-            "type": "nominal",
-            "scale": {"domain": across, "padding": 0},
-            "axis": {
-                "orient": "top",
-                "title": "predicted class",
-                "labelAngle": 0 if K <= 3 else -40,
-                "ticks": False,
-                "domain": False,
-                "labelPadding": 6,
-            },
-        },
-        "y": {
-            "field": "true",
-            "type": "nominal",
-            "scale": {"domain": down, "padding": 0},
-            "axis": {"title": "true class", "ticks": False, "domain": False, "labelPadding": 6},
-        },
+        "x": words("predicted", scale={"domain": across, "padding": 0}, axis=above | bare),
+        "y": words(
+            "true", scale={"domain": down, "padding": 0}, axis={"title": "true class"} | bare
+        ),
     }
     tooltip = [
-        {"field": "true_name", "type": "nominal", "title": "true"},
-        {"field": "predicted_name", "type": "nominal", "title": "predicted"},
-        {"field": "units", "type": "quantitative", "format": ","},
-        {
-            "field": "share",
-            "type": "quantitative",
-            "format": ".1%",
-            "title": "of the true class",
-        },
+        words("true_name", title="true"),
+        words("predicted_name", title="predicted"),
+        quantity("units", format=","),
+        quantity("share", format=".1%", title="of the true class"),
     ]
     layers: list[Spec] = [
         {
             "mark": {"type": "rect", "strokeWidth": 1, "stroke": colours.grid},
-            "encoding": position
-            | {
-                "fill": {"field": "fill", "type": "nominal", "scale": None},
-                "tooltip": tooltip,
-            },
+            "encoding": position | {"fill": words("fill", scale=None), "tooltip": tooltip},
         }
     ]
     two_lines = size >= 42
@@ -109,11 +87,7 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
 def _text(field: str, position: Spec, size: int, dy: int) -> Spec:
     return {
         "mark": {"type": "text", "fontSize": size, "dy": dy},
-        "encoding": position
-        | {
-            "text": {"field": field, "type": "nominal"},
-            "color": {"field": "ink", "type": "nominal", "scale": None},
-        },
+        "encoding": position | {"text": words(field), "color": words("ink", scale=None)},
     }
 
 

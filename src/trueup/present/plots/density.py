@@ -13,13 +13,20 @@ from trueup.present.plots.style import (
     NAIVE,
     Palette,
     Spec,
+    bars,
+    both_figures,
     finish,
+    heading,
     names,
     number_labels,
     palette,
+    quantity,
     range_format,
+    words,
 )
-from trueup.present.plots.totals import what
+from trueup.present.plots.totals import title
+from trueup.present.sentences import whole
+from trueup.text import percent
 
 __all__ = ["density_spec", "histogram"]
 
@@ -35,7 +42,7 @@ def density_spec(est: Estimate, theme: str = "light") -> Spec:
     """Draw the posterior of each class: strong colour within the interval, pale outside."""
     assert est.whole is not None
     colours = palette(theme)
-    rows = est.rows()[-len(est.classes) :]
+    rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])[:MOST_CLASSES]
     labels = names([rows[g]["class"] for g in order])
     width = WIDTHS.get(len(order), 210)
@@ -43,13 +50,12 @@ def density_spec(est: Estimate, theme: str = "light") -> Spec:
         _panel(est.whole[:, g], rows[g], label, colours, width)
         for g, label in zip(order, labels, strict=True)
     ]
-    notes = f"{what(est)}. Strong colour: the {100 * est.info['interval']:g}% interval."
+    notes = f"{title(est)}. Strong colour: the {percent(est.info['interval'])} interval."
     if len(order) < len(rows):
         notes += f" The {len(order)} largest of {len(rows)} classes."
-    title = {"text": "How sure: the posterior of each class", "subtitle": notes}
+    above = {"text": "How sure: the posterior of each class", "subtitle": notes}
     columns = 2 if len(order) in (2, 4) else 3
-    chart: Spec = {"title": title, "concat": panels, "columns": columns}
-    return finish(chart, theme)
+    return finish({"title": above, "concat": panels, "columns": columns}, theme)
 
 
 def histogram(x: Floats) -> tuple[Floats, Floats]:
@@ -73,23 +79,13 @@ def histogram(x: Floats) -> tuple[Floats, Floats]:
 
 def _panel(x: Floats, row: dict[str, Any], label: str, colours: Palette, width: int) -> Spec:
     height, edges = histogram(x)
-    middle = (edges[:-1] + edges[1:]) / 2
-    bars = [
-        {
-            "from": float(a),
-            "to": float(b),
-            "height": float(h),
-            "inside": bool(row["lower"] <= m <= row["upper"]),
-        }
-        for a, b, m, h in zip(edges[:-1], edges[1:], middle, height, strict=True)
-    ]
-    axis: Spec = {
+    axis = {
         "labelExpr": number_labels([*edges, row["naive"]]),
         "tickCount": 4,
         "grid": False,
         "labelOverlap": "greedy",
+        "labelSeparation": 8,
     }
-    axis["labelSeparation"] = 8
     scale = {"zero": False, "nice": False, "padding": 6}
     across = {"type": "quantitative", "title": None, "scale": scale, "axis": axis}
     marks = [
@@ -97,55 +93,16 @@ def _panel(x: Floats, row: dict[str, Any], label: str, colours: Palette, width: 
         {"figure": NAIVE, "value": row["naive"]},
     ]
     form = range_format([row["naive"], row["estimate"]])
-    both = [CORRECTED, NAIVE]
+    tooltip = [words("figure", title=" "), quantity("value", format=form, title="value")]
+    lines: Spec = {
+        "data": {"values": marks},
+        "mark": {"type": "rule", "strokeWidth": 2.5},
+        "encoding": {"x": across | {"field": "value"}, "tooltip": tooltip}
+        | both_figures(colours, "strokeDash"),
+    }
     return {
-        "title": {"text": label, "fontSize": 12, "anchor": "middle", "offset": 4},
+        "title": heading(label),
         "width": width,
         "height": 130,
-        "layer": [
-            {
-                "data": {"values": bars},
-                "mark": {"type": "rect", "color": colours.corrected},
-                "encoding": {
-                    "x": across | {"field": "from"},
-                    "x2": {"field": "to"},
-                    "y": {
-                        "field": "height",
-                        "type": "quantitative",
-                        "axis": None,
-                        "scale": {"domainMin": 0},
-                    },
-                    "y2": {"datum": 0},
-                    "opacity": {"condition": {"test": "datum.inside", "value": 0.7}, "value": 0.28},
-                },
-            },
-            {
-                "data": {"values": marks},
-                "mark": {"type": "rule", "strokeWidth": 2.5},
-                "encoding": {
-                    "x": across | {"field": "value"},
-                    "color": {
-                        "field": "figure",
-                        "type": "nominal",
-                        "scale": {"domain": both, "range": [colours.corrected, colours.naive]},
-                        "title": None,
-                    },
-                    "strokeDash": {
-                        "field": "figure",
-                        "type": "nominal",
-                        "scale": {"domain": both, "range": [[1, 0], [5, 3]]},
-                        "title": None,
-                    },
-                    "tooltip": [
-                        {"field": "figure", "type": "nominal", "title": " "},
-                        {
-                            "field": "value",
-                            "type": "quantitative",
-                            "format": form,
-                            "title": "value",
-                        },
-                    ],
-                },
-            },
-        ],
+        "layer": [bars(edges, height, row, colours.corrected, across), lines],
     }

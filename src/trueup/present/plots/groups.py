@@ -16,21 +16,25 @@ from trueup.present.plots.style import (
     NAIVE,
     Palette,
     Spec,
+    both_figures,
     clean,
+    figure_tooltip,
     finish,
-    names,
+    heading,
     number_labels,
     palette,
     range_format,
     shortened,
 )
-from trueup.present.plots.totals import domain, dots, what
+from trueup.present.plots.totals import domain, dots, points, title
+from trueup.text import percent
 
 __all__ = ["groups_spec", "period"]
 
 MOST_GROUPS = 24
 MOST_PERIODS = 400
 MOST_PANELS = 6
+LONGEST = 28  # characters of a group's label
 
 # 2024, 2024-03, 2024-03-01, 2024Q1, 2024-Q1, 2024-W05, 2024M03
 PERIOD = re.compile(r"(1[5-9]|20|21)\d\d(-?(Q[1-4]|W\d\d|M\d\d)|-\d\d(-\d\d([T ].*)?)?)?")
@@ -50,7 +54,7 @@ def groups_spec(
     wanted = _chosen(est, classes)
     over_time = len(labels) > 2 and all(period(label) for label in labels)
     limit = most or (MOST_PERIODS if over_time else MOST_GROUPS)
-    notes = [f"{what(est)}; {100 * est.info['interval']:g}% intervals."]
+    notes = [f"{title(est)}; {percent(est.info['interval'])} intervals."]
     if over_time:
         order = sorted(range(len(labels)), key=lambda b: str(labels[b][0]))[-limit:]
         panels = [_over_time(est, g, order, colours) for g in wanted]
@@ -67,8 +71,8 @@ def groups_spec(
     if any(panel.pop("cut", False) for panel in panels):
         notes.append("Log scale; intervals that reach 0 end at the left edge.")
     by = " and ".join(shortened(column, 24) for column in est.groups.by)
-    title = {"text": f"Per {by}, as predicted and corrected", "subtitle": " ".join(notes)}
-    chart: Spec = {"title": title, "concat": panels, "columns": 1 if over_time else 2}
+    above = {"text": f"Per {by}, as predicted and corrected", "subtitle": " ".join(notes)}
+    chart: Spec = {"title": above, "concat": panels, "columns": 1 if over_time else 2}
     return finish(chart, theme)
 
 
@@ -94,7 +98,7 @@ def _chosen(est: Estimate, classes: Sequence[Hashable] | None) -> list[int]:
     unknown = [label for label in classes if label not in est.classes]
     if unknown or not classes:
         raise OptionError(
-            f"`classes` must be among {list(est.classes)[:20]}; {unknown or 'none'} came."
+            f"`classes` must be among {list(est.classes)[:20]}; got {unknown or 'none'}."
         )
     return [est.classes.index(label) for label in classes]
 
@@ -107,20 +111,10 @@ def _naive(est: Estimate) -> Any:
 def _rows(est: Estimate, g: int, order: Sequence[int]) -> list[dict[str, Any]]:
     assert est.groups is not None
     figures = est.groups.figures
-    short = names([_name(est.groups.labels[b]) for b in order], 28)
-    rows = []
-    for b, label in zip(order, short, strict=True):
-        row: dict[str, Any] = {"label": label, "name": clean(_name(est.groups.labels[b]))}
-        for field, name in (
-            ("naive", "naive"),
-            ("corrected", "estimate"),
-            ("lower", "lower"),
-            ("upper", "upper"),
-        ):
-            x = figures[name]
-            row[field] = None if x is None else float(x[b, g])
-        rows.append(row)
-    return rows
+    rows = [
+        {name: None if x is None else float(x[b, g]) for name, x in figures.items()} for b in order
+    ]
+    return points(rows, [_name(est.groups.labels[b]) for b in order], LONGEST)
 
 
 def _name(label: tuple[Hashable, ...]) -> str:
@@ -129,12 +123,8 @@ def _name(label: tuple[Hashable, ...]) -> str:
 
 def _sorted(est: Estimate, g: int, order: Sequence[int], colours: Palette) -> Spec:
     rows = sorted(_rows(est, g, order), key=lambda row: -row["corrected"])
-    chart = dots(rows, [row["label"] for row in rows], colours, "", step=18, ticks=4, name="group")
-    return {"title": _heading(est, g), "width": 230} | chart
-
-
-def _heading(est: Estimate, g: int) -> Spec:
-    return {"text": shortened(est.classes[g]), "fontSize": 12, "anchor": "middle", "offset": 4}
+    chart = dots(rows, colours, "", step=18, ticks=4, name="group")
+    return {"title": heading(shortened(est.classes[g])), "width": 230} | chart
 
 
 def _is_date(text: str) -> bool:
@@ -174,11 +164,9 @@ def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) ->
         for figure, field in ((CORRECTED, "corrected"), (NAIVE, "naive"))
         for row in rows
     ]
-    both = [CORRECTED, NAIVE]
-    stroke = {"symbolType": "stroke", "symbolStrokeWidth": 2}
-    form = range_format(ends)
+    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2}
     return {
-        "title": _heading(est, g),
+        "title": heading(shortened(est.classes[g])),
         "width": 560,
         "height": 150,
         "layer": [
@@ -193,33 +181,9 @@ def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) ->
                 "encoding": {
                     "x": x,
                     "y": y | {"field": "value"},
-                    "color": {
-                        "field": "figure",
-                        "type": "nominal",
-                        "title": None,
-                        "scale": {"domain": both, "range": [colours.corrected, colours.naive]},
-                        "legend": stroke,
-                    },
-                    "strokeDash": {
-                        "field": "figure",
-                        "type": "nominal",
-                        "title": None,
-                        "scale": {"domain": both, "range": [[1, 0], [5, 3]]},
-                        "legend": stroke,
-                    },
-                    "tooltip": [
-                        {"field": "name", "type": "nominal", "title": "period"},
-                        {"field": "naive", "type": "quantitative", "title": NAIVE, "format": form},
-                        {"field": "corrected", "type": "quantitative", "format": form},
-                        {
-                            "field": "lower",
-                            "type": "quantitative",
-                            "title": "interval from",
-                            "format": form,
-                        },
-                        {"field": "upper", "type": "quantitative", "title": "to", "format": form},
-                    ],
-                },
+                    "tooltip": figure_tooltip("period", rows[0], range_format(ends)),
+                }
+                | both_figures(colours, "strokeDash", legend=legend),
             },
         ],
     }

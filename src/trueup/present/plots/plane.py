@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trueup.draws.contingency import plug_in
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import Palette, Spec, finish, palette, shortened
+from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
 
 __all__ = ["permitted", "plane_spec"]
 
@@ -94,76 +94,50 @@ def _panel(
     titles: tuple[str, str],
     colours: Palette,
 ) -> Spec:
-    axis = {"format": ".2~%", "tickCount": 5}
+    axis = {"format": ".2~%", "tickCount": 5, "titleLimit": SIDE}
     x, y = (
-        {
-            "field": field,
-            "type": "quantitative",
-            "title": title,
-            "scale": {"domain": [0, end], "nice": False},
-            "axis": axis | {"titleLimit": SIDE},
-        }
+        quantity(field, title=title, scale={"domain": [0, end], "nice": False}, axis=axis)
         for field, title, end in zip(("q", "p"), titles, box, strict=True)
     )
-    colour = {
-        "field": "what",
-        "type": "nominal",
-        "title": None,
-        "scale": {
-            "domain": [ALLOWED, DRAWS, PLUG_IN],
-            "range": [colours.allowed, colours.corrected, colours.naive],
-        },
-        "legend": {"symbolOpacity": 1},
+    kinds = {
+        "color": [colours.allowed, colours.corrected, colours.naive],
+        "shape": ["square", "circle", "diamond"],
     }
-    shape = {
-        "field": "what",
-        "type": "nominal",
-        "title": None,
-        "scale": {
-            "domain": [ALLOWED, DRAWS, PLUG_IN],
-            "range": ["square", "circle", "diamond"],
-        },
-        "legend": {"symbolOpacity": 1},
-    }
-    marks: list[tuple[Spec, Spec]] = [
-        (
-            # one word for all draws, not one in each row: there are many
-            {
-                "data": {"values": dots(draws, box)},
-                "transform": [{"calculate": f"'{DRAWS}'", "as": "what"}],
-            },
-            {
-                "type": "point",
-                "filled": True,
-                "size": 12,
-                "opacity": 0.35,
-                "clip": True,
-                "aria": False,
-            },
+    look = {
+        name: words(
+            "what",
+            title=None,
+            scale={"domain": [ALLOWED, DRAWS, PLUG_IN], "range": chosen},
+            legend={"symbolOpacity": 1},
         )
+        for name, chosen in kinds.items()
+    }
+    point_mark = {"type": "point", "filled": True}
+    marks: list[Spec] = [
+        {
+            # one word for all draws, not one in each row: there are many
+            "data": {"values": dots(draws, box)},
+            "transform": [{"calculate": f"'{DRAWS}'", "as": "what"}],
+            "mark": point_mark | {"size": 12, "opacity": 0.35, "clip": True, "aria": False},
+        }
     ]
     if point is not None:
         marks.append(
-            (
-                {"data": {"values": [{"what": PLUG_IN, "q": point[0], "p": point[1]}]}},
-                {"type": "point", "filled": True, "size": 160, "opacity": 1},
-            )
+            {
+                "data": {"values": [{"what": PLUG_IN, "q": point[0], "p": point[1]}]},
+                "mark": point_mark | {"size": 160, "opacity": 1},
+            }
         )
-    layers: list[Spec] = [
-        {
-            "data": {"values": [row | {"what": ALLOWED} for row in permitted(shares)]},
-            "mark": {"type": "rect", "opacity": 0.35, "clip": True},
-            "encoding": {
-                "x": x,
-                "x2": {"field": "q2"},
-                "y": y,
-                "y2": {"field": "p2"},
-                "color": colour,
-            },
-        }
-    ]
-    layers += [
-        data | {"mark": mark, "encoding": {"x": x, "y": y, "color": colour, "shape": shape}}
-        for data, mark in marks
-    ]
+    permit: Spec = {
+        "data": {"values": [row | {"what": ALLOWED} for row in permitted(shares)]},
+        "mark": {"type": "rect", "opacity": 0.35, "clip": True},
+        "encoding": {
+            "x": x,
+            "x2": {"field": "q2"},
+            "y": y,
+            "y2": {"field": "p2"},
+            "color": look["color"],
+        },
+    }
+    layers = [permit, *(mark | {"encoding": {"x": x, "y": y} | look} for mark in marks)]
     return {"width": SIDE, "height": SIDE, "layer": layers}

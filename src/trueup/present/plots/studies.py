@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trueup.errors import FileError, OptionError
+from trueup.present.output import writable
 
 __all__ = ["comparison_chart", "load_altair", "precision_chart", "save_chart"]
 
@@ -26,9 +27,7 @@ def load_altair() -> Any:
 
 def save_chart(chart: Any, path: str | Path) -> Path:
     """Write a chart; the ending, .svg or .png, decides the format."""
-    target = Path(path)
-    if target.suffix.lower() not in (".svg", ".png"):
-        raise OptionError(f"A chart's file must end in .svg or .png; {target.name!r} came.")
+    target = writable("a chart", path, ".svg", ".png")
     try:
         chart.save(str(target), **({"ppi": 144} if target.suffix.lower() == ".png" else {}))
     except OSError as error:

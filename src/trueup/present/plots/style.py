@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from trueup.errors import OptionError
+from trueup.text import decimals
 
 __all__ = [
     "CORRECTED",
+    "LONGEST_LABEL",
     "NAIVE",
     "UNSEEN",
     "Palette",
     "Spec",
+    "bars",
+    "both_figures",
     "clean",
+    "figure_tooltip",
     "finish",
-    "legend_scales",
+    "heading",
     "names",
     "number_labels",
     "palette",
+    "quantity",
     "range_format",
     "shortened",
     "shown",
+    "words",
 ]
 
 Spec = dict[str, Any]
@@ -88,9 +95,9 @@ THEMES = {
 
 
 def palette(theme: str) -> Palette:
-    """Give the colours of a theme by name."""
+    """Return the colours of a theme."""
     if theme not in THEMES:
-        raise OptionError(f"`theme` must be one of {list(THEMES)}; {theme!r} came.")
+        raise OptionError(f"`theme` must be one of {list(THEMES)}; got {theme!r}.")
     return THEMES[theme]
 
 
@@ -140,23 +147,72 @@ def finish(spec: Spec, theme: str) -> Spec:
     return spec | {"background": "transparent", "padding": 6, "config": config}
 
 
-def legend_scales(colours: Palette) -> dict[str, Spec]:
-    """Encode `figure` by colour and by shape, so that it reads in black and white too."""
+def quantity(field: str, **more: Any) -> Spec:
+    """Encode a number."""
+    return {"field": field, "type": "quantitative", **more}
+
+
+def words(field: str, **more: Any) -> Spec:
+    """Encode a text."""
+    return {"field": field, "type": "nominal", **more}
+
+
+def both_figures(colours: Palette, other: str, **more: Any) -> dict[str, Spec]:
+    """Encode `figure` by colour and by "shape" or "strokeDash": it reads in black and white too."""
+    ranges = {
+        "color": [colours.corrected, colours.naive],
+        "shape": ["circle", "diamond"],
+        "strokeDash": [[1, 0], [5, 3]],
+    }
     return {
-        "color": {
-            "field": "figure",
-            "type": "nominal",
-            "scale": {
-                "domain": [CORRECTED, NAIVE],
-                "range": [colours.corrected, colours.naive],
-            },
-            "title": None,
-        },
-        "shape": {
-            "field": "figure",
-            "type": "nominal",
-            "scale": {"domain": [CORRECTED, NAIVE], "range": ["circle", "diamond"]},
-            "title": None,
+        name: words(
+            "figure",
+            title=None,
+            scale={"domain": [CORRECTED, NAIVE], "range": ranges[name]},
+            **more,
+        )
+        for name in ("color", other)
+    }
+
+
+def figure_tooltip(name: str, row: dict[str, Any], form: str) -> list[Spec]:
+    """Show a row's name, both figures and its interval, as far as there is one."""
+    titles = {"naive": NAIVE, "corrected": CORRECTED, "lower": "interval from", "upper": "to"}
+    return [
+        words("name", title=name),
+        *(
+            quantity(field, format=form, title=title)
+            for field, title in titles.items()
+            if row[field] is not None
+        ),
+    ]
+
+
+def heading(text: str) -> Spec:
+    """Make the title of one panel among several."""
+    return {"text": text, "fontSize": 12, "anchor": "middle", "offset": 4}
+
+
+def bars(edges: Any, heights: Any, row: dict[str, Any], colour: str, x: Spec) -> Spec:
+    """Draw a histogram, in strong colour between the row's `lower` and `upper`."""
+    values = [
+        {
+            "from": float(a),
+            "to": float(b),
+            "height": float(h),
+            "inside": bool(row["lower"] <= (a + b) / 2 <= row["upper"]),
+        }
+        for a, b, h in zip(edges[:-1], edges[1:], heights, strict=True)
+    ]
+    return {
+        "data": {"values": values},
+        "mark": {"type": "rect", "color": colour},
+        "encoding": {
+            "x": x | {"field": "from"},
+            "x2": {"field": "to"},
+            "y": quantity("height", axis=None, scale={"domainMin": 0}),
+            "y2": {"datum": 0},
+            "opacity": {"condition": {"test": "datum.inside", "value": 0.7}, "value": 0.28},
         },
     }
 
@@ -214,12 +270,10 @@ def names(labels: Iterable[Hashable], most: int = LONGEST_LABEL) -> list[str]:
 
 
 def number_labels(values: Iterable[float]) -> str:
-    """Give the expression that writes an axis's numbers: all alike, and short if large."""
+    """Return the expression that writes an axis's numbers: all alike, and short if large."""
     return SHORT if max(map(abs, values), default=0.0) >= 100_000 else PLAIN
 
 
-def range_format(values: Sequence[float]) -> str:
-    """Give the format of exact numbers, as in a tooltip, by the largest of them."""
-    largest = max(map(abs, values), default=0.0)
-    decimals = 0 if largest >= 10_000 else 1 if largest >= 100 else 3
-    return f",.{decimals}f"
+def range_format(values: Iterable[float]) -> str:
+    """Return the format of exact numbers, as in a tooltip, by the largest of them."""
+    return f",.{decimals(values)}f"

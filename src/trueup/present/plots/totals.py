@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,27 @@ import numpy as np
 from trueup.estimate.result import Estimate
 from trueup.present.plots.style import (
     CORRECTED,
+    LONGEST_LABEL,
     NAIVE,
     Palette,
     Spec,
+    both_figures,
     clean,
+    figure_tooltip,
     finish,
-    legend_scales,
     names,
     number_labels,
     palette,
     range_format,
+    shortened,
+    words,
 )
+from trueup.present.sentences import what, whole
+from trueup.text import percent
 
-__all__ = ["domain", "dots", "logarithmic", "points", "totals_spec", "what"]
+__all__ = ["domain", "dots", "logarithmic", "points", "title", "totals_spec"]
 
+LONGEST_TITLE = 45
 MOST_CLASSES = 60
 LOG_SPREAD = 100.0
 
@@ -31,45 +38,44 @@ LOG_SPREAD = 100.0
 def totals_spec(est: Estimate, theme: str = "light") -> Spec:
     """Draw every class as predicted and corrected, largest first, with the interval."""
     colours = palette(theme)
-    rows = est.rows()[-len(est.classes) :]
+    rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])
     shown = order[:MOST_CLASSES]
-    labels = names([rows[g]["class"] for g in shown])
     chosen = [rows[g] for g in shown]
-    chart = dots(points(chosen, labels), labels, colours, f"{what(est)}")
+    chart = dots(points(chosen, [row["class"] for row in chosen]), colours, title(est))
     notes = []
     if any(row["lower"] is not None for row in chosen):
-        notes.append(f"Lines are {100 * est.info['interval']:g}% intervals.")
+        notes.append(f"Lines are {percent(est.info['interval'])} intervals.")
     if chart.pop("cut"):
         notes.append("Log scale; intervals that reach 0 end at the left edge.")
     if len(order) > len(shown):
         notes.append(f"The {len(shown)} largest of {len(order)} classes.")
-    title: Spec = {"text": f"{what(est)} per class, as predicted and corrected"}
+    above: Spec = {"text": f"{title(est)} per class, as predicted and corrected"}
     if notes:
-        title["subtitle"] = " ".join(notes)
-    return finish({"title": title, "width": 440} | chart, theme)
+        above["subtitle"] = " ".join(notes)
+    return finish({"title": above, "width": 440} | chart, theme)
 
 
-def what(est: Estimate) -> str:
-    """What is estimated, in the user's words: the value column, or units."""
-    value = est.asked.get("value")
-    if value:
-        return f"Total of {names([value])[0]}"
-    return "Total" if est.counts.totals else "Number of units"
+def title(est: Estimate) -> str:
+    """Return what is estimated, as a title that no column name can break."""
+    text = shortened(what(est), LONGEST_TITLE)
+    return text[0].upper() + text[1:]
 
 
-def points(rows: list[dict[str, Any]], labels: list[str]) -> list[dict[str, Any]]:
-    """Give a record per label: both figures and the interval, with the full label for tooltips."""
+def points(
+    rows: Sequence[dict[str, Any]], labels: Sequence[Hashable], most: int = LONGEST_LABEL
+) -> list[dict[str, Any]]:
+    """Return a record per row: its label, short and in full, both figures and the interval."""
     return [
         {
-            "label": label,
-            "name": clean(row["class"]),
+            "label": word,
+            "name": clean(label),
             "naive": row["naive"],
             "corrected": row["estimate"],
             "lower": row["lower"],
             "upper": row["upper"],
         }
-        for row, label in zip(rows, labels, strict=True)
+        for row, label, word in zip(rows, labels, names(labels, most), strict=True)
     ]
 
 
@@ -99,7 +105,6 @@ def domain(values: Sequence[float]) -> list[float]:
 
 def dots(
     data: list[dict[str, Any]],
-    labels: list[str],
     colours: Palette,
     title: str,
     *,
@@ -122,54 +127,42 @@ def dots(
         else row
         for row in data
     ]
-    y: Spec = {
-        "field": "label",
-        "type": "nominal",
-        "scale": {"domain": labels},
-        "axis": {"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8},
-    }
-    axis: Spec = {
+    y = words(
+        "label",
+        scale={"domain": [row["label"] for row in data]},
+        axis={"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8},
+    )
+    axis = {
         "labelExpr": number_labels(everything),
         "tickCount": ticks,
         "labelOverlap": "greedy",
+        "labelSeparation": 8,
     }
-    axis["labelSeparation"] = 8
     x = {"type": "quantitative", "title": title, "scale": scale, "axis": axis}
-    form = range_format(everything)
-    tooltip: list[Spec] = [{"field": "name", "type": "nominal", "title": name}] + [
-        {"field": field, "type": "quantitative", "format": form, "title": words}
-        for field, words in (
-            ("naive", NAIVE),
-            ("corrected", CORRECTED),
-            ("lower", "interval from"),
-            ("upper", "to"),
-        )
-        if data[0][field] is not None
-    ]
-    size = step or (26 if len(labels) <= 20 else 18)
+    tooltip = figure_tooltip(name, data[0], range_format(everything))
     layers: list[Spec] = [
         {
             "data": {"values": [row | {"figure": figure} for row in data]},
             "mark": {"type": "point", "filled": True, "opacity": 1, "size": area},
             "encoding": {"x": x | {"field": field}, "y": y, "tooltip": tooltip}
-            | legend_scales(colours),
+            | both_figures(colours, "shape"),
         }
         for figure, field, area in ((CORRECTED, "corrected", 90), (NAIVE, "naive", 45))
     ]
-    if any(row["lower"] is not None for row in data):
-        layers.insert(
-            0,
-            {
-                "data": {"values": [row for row in drawn if row["lower"] is not None]},
-                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "strokeCap": "round"},
-                "encoding": {
-                    "x": x | {"field": "from"},
-                    "x2": {"field": "upper"},
-                    "y": y,
-                    "color": {"value": colours.corrected},
-                    "tooltip": tooltip,
-                },
+    known = [row for row in drawn if row["lower"] is not None]
+    if known:
+        lines: Spec = {
+            "data": {"values": known},
+            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "strokeCap": "round"},
+            "encoding": {
+                "x": x | {"field": "from"},
+                "x2": {"field": "upper"},
+                "y": y,
+                "color": {"value": colours.corrected},
+                "tooltip": tooltip,
             },
-        )
-    cut = left is not None and any(row["lower"] is not None and row["lower"] < left for row in data)
+        }
+        layers.insert(0, lines)
+    cut = left is not None and any(row["lower"] < left for row in known)
+    size = step or (26 if len(data) <= 20 else 18)
     return {"layer": layers, "height": {"step": size}, "cut": cut}

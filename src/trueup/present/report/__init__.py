@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 
-from trueup.errors import FileError, OptionError
+from trueup.errors import OptionError
 from trueup.estimate.result import Estimate
-from trueup.present.output import write_whole
+from trueup.present.output import writable, write_whole
 from trueup.present.plots.style import THEMES
 from trueup.present.report import sections
 from trueup.present.report.drawings import drawings
@@ -21,7 +21,7 @@ __all__ = ["check_path", "report_html", "write_report"]
 def write_report(
     est: Estimate, path: str | Path, *, title: str | None = None, theme: str | None = None
 ) -> Path:
-    """Write the report of an estimate, whole or not at all; the path comes back.
+    """Write the report of an estimate, whole or not at all, and return its path.
 
     Parameters
     ----------
@@ -41,18 +41,13 @@ def write_report(
 
 def check_path(path: str | Path) -> Path:
     """Refuse a path that cannot be a report, before any work is done."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise OptionError(f"A report must end in .html; {target.name!r} came.")
-    if not target.parent.is_dir():
-        raise FileError(f"The folder of the report must exist; {str(target.parent)!r} does not.")
-    return target
+    return writable("a report", path, ".html", ".htm")
 
 
 def report_html(est: Estimate, *, title: str | None = None, theme: str | None = None) -> str:
-    """Give the report as text."""
+    """Return the report as text."""
     if theme is not None and theme not in THEMES:
-        raise OptionError(f"`theme` must be one of {list(THEMES)} or None; {theme!r} came.")
+        raise OptionError(f"`theme` must be one of {list(THEMES)} or None; got {theme!r}.")
     charts = drawings(est, theme or "light")
     name = title or _title(est)
     lead: list[Markup] = [

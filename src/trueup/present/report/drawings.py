@@ -12,14 +12,6 @@ from trueup.present.report.markup import Markup, tag
 __all__ = ["drawing", "drawings"]
 
 PLANE_DRAWS = 700
-WORDS = {
-    "totals": "Each class as predicted and corrected, with its interval.",
-    "groups": "Each group as predicted and corrected, with its interval.",
-    "density": "The posterior of each class, with the predicted figure.",
-    "plane": "The error rates that the predicted counts permit, and the posterior draws.",
-    "test_set": "The audited units by true and predicted class.",
-    "chains": "Traces of the chains, and R-hat as the run grew.",
-}
 
 
 def drawings(est: Estimate, theme: str) -> dict[str, Markup]:
@@ -39,7 +31,7 @@ def drawing(est: Estimate, kind: str, theme: str) -> Markup:
     spec = KINDS[kind](est, theme=theme, **options)
     spec["config"]["aria"] = False  # the figure has one description; a label per dot is noise
     svg = vl_convert.vegalite_to_svg(spec)
-    return tag("figure", _inline(svg, kind), role="img", aria_label=WORDS[kind])
+    return tag("figure", _inline(svg, kind), role="img", aria_label=spec["title"]["text"])
 
 
 def _inline(svg: str, prefix: str) -> Markup:

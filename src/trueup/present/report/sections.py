@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from trueup.errors import TrueupError
@@ -17,9 +15,10 @@ from trueup.present.reproduce import (
     python_call,
     versions,
 )
-from trueup.present.sentences import METHODS, coverage, form, rounded, what
+from trueup.present.sentences import METHODS, coverage, plain_question, what, whole
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
+from trueup.text import alike, percent, rounded, short
 
 __all__ = [
     "annex",
@@ -34,19 +33,23 @@ __all__ = [
 ]
 
 MOST_ROWS = 2000
-
-
-def whole(est: Estimate) -> list[dict[str, Any]]:
-    """The rows of the whole population."""
-    return est.rows()[-est.counts.K :]
+DIAGNOSTICS = {
+    "draws": ("draws", "{:,}", "as asked for"),
+    "ess": ("effective draws", "{:,.0f}", "as many independent draws would be as precise"),
+    "rhat": ("R-hat", "{:.3f}", "1 when chains agree; it should be below 1.01"),
+    "chains": ("chains", "{:,}", "run side by side"),
+    "sweeps": ("sweeps", "{:,}", "steps of each chain"),
+    "sampler": ("sampler", "{}", "how the error rates were drawn"),
+    "acceptance": ("acceptance", "{:.3%}", "of proposals were accepted"),
+    "permissible": ("permissible", "{:.1%}", "of draws are possible; the others are not used"),
+}
 
 
 def estimates(est: Estimate) -> Markup:
     """Figures with intervals and what they are worth: bias of the naive one, CV, coverage."""
     rows = whole(est)
-    write = form(x for row in rows for x in (row["naive"], row["estimate"], row["upper"]))
+    write = alike(x for row in rows for x in (row["naive"], row["estimate"], row["upper"]))
     errors = est.info.get("monte_carlo_error") or [None] * len(rows)
-    size = f"{100 * est.info['interval']:g}%"
     lines = []
     for row, error in zip(rows, errors, strict=True):
         bias = row["naive"] - row["estimate"]
@@ -59,16 +62,16 @@ def estimates(est: Estimate) -> Markup:
                 write(row["upper"]),
                 f"{bias / row['estimate']:+.1%}" if row["estimate"] else "–",
                 f"{row['sd'] / abs(row['estimate']):.1%}" if row["sd"] and row["estimate"] else "–",
-                "–" if error is None else f"{error:,.2g}" if error < 100 else f"{error:,.0f}",
+                "–" if error is None else short(error),
             ]
         )
-    header = ["class", "as predicted", "corrected", f"{size} from", "to"]
+    header = ["class", "as predicted", "corrected", f"{percent(est.info['interval'])} from", "to"]
     header += ["bias of the prediction", "CV", "Monte Carlo error"]
     notes = [
         "Corrected is the posterior median, or the method's own estimate where it has no draws. "
         "The bias of the prediction is predicted minus corrected, relative to the corrected "
         "figure. CV is the standard deviation over the corrected figure. The Monte Carlo error is "
-        "what another seed would change.",
+        "how far another seed would move the corrected figure.",
         coverage(est),
     ]
     caption = f"The {what(est)} per class"
@@ -91,7 +94,7 @@ def data(est: Estimate) -> Markup:
     if "strata" in est.info:
         facts.append(["strata", f"{est.info['strata']:,}"])
     rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
-    write = form(counts.naive)
+    write = alike(counts.naive)
     header = ["class", "predicted units"]
     header += ["predicted total"] if counts.totals else []
     header += ["audited, predicted as it", "audited, truly it", "of those, predicted right"]
@@ -117,16 +120,20 @@ def design(est: Estimate) -> Markup:
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
-    lines = [
-        [finding.question, _verdict(finding.doubt), finding.words] for finding in found.findings
-    ]
+    lines = [[_asked(f.question), _verdict(f.doubt), f.words] for f in found.findings]
     doubts = len(found.doubts)
     verdict = (
-        f"{doubts} of {len(lines)} questions need attention."
+        f"{doubts} of {len(lines)} answers need attention."
         if doubts
         else "Nothing here gives reason to doubt."
     )
     return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
+
+
+def _asked(question: str) -> object:
+    """A technical question has its meaning before its name."""
+    plain = plain_question(question)
+    return join([plain, tag("span", question, class_="under")]) if plain else question
 
 
 def _verdict(doubt: bool) -> Markup:
@@ -138,7 +145,7 @@ def method(est: Estimate) -> Markup:
     words, assumptions = METHODS[est.info["method"]]
     more = list(assumptions)
     if est.groups is not None:
-        more.append("Groups share the error rates; their base rates are pooled as far as alike.")
+        more.append("Groups share the error rates; their base rates are pooled where they agree.")
     if "strata" in est.info:
         more.append("Within a stratum the error rates are the same for all units.")
     if est.info["noise"] and est.whole is not None:
@@ -153,32 +160,19 @@ def method(est: Estimate) -> Markup:
 
 def warnings(est: Estimate) -> Markup:
     """What the user should know before publishing."""
-    if not est.info["warnings"]:
-        return tag("p", "There were no warnings.")
     heading = tag("p", tag("strong", "Before this is published:"))
     return tag("div", heading, listing(est.info["warnings"]), class_="warnings")
 
 
 def diagnostics(est: Estimate) -> Markup:
     """How well the computation went."""
-    info = est.info
-    lines: list[list[object]] = []
     if est.whole is None:
         return tag("p", "This method has a formula and no draws: there is nothing to diagnose.")
-    lines.append(["draws", f"{info['draws']:,}", "as asked for"])
-    if info.get("ess"):
-        lines.append(["effective draws", f"{info['ess']:,.0f}", "independent draws they are worth"])
-    if info.get("rhat"):
-        lines.append(["R-hat", f"{info['rhat']:.3f}", "1 when chains agree; below 1.01 is wanted"])
-    if info.get("chains"):
-        lines.append(["chains", f"{info['chains']:,}", f"{info['sweeps']:,} sweeps each"])
-    if info.get("sampler"):
-        lines.append(["sampler", str(info["sampler"]), "how the error rates were drawn"])
-    if info.get("acceptance"):
-        lines.append(["acceptance", f"{info['acceptance']:.3%}", "of proposals were accepted"])
-    if info.get("permissible"):
-        words = "of draws have figures that are all possible; the others are not used"
-        lines.append(["permissible", f"{info['permissible']:.1%}", words])
+    lines = [
+        [name, form.format(est.info[key]), words]
+        for key, (name, form, words) in DIAGNOSTICS.items()
+        if est.info.get(key)
+    ]
     return table(["", "value", "what it says"], lines, words=3)
 
 
@@ -189,7 +183,7 @@ def priors(est: Estimate) -> Markup:
     except TrueupError as error:
         return tag("p", str(error).split("\n")[0])
     own = whole(est)
-    write = form(x for row in own for x in (row["estimate"], row["upper"]))
+    write = alike(x for row in own for x in (row["estimate"], row["upper"]))
     told = {name: whole(other) for name, other in found.estimates.items()}
     lines, largest = [], 0.0
     for g, row in enumerate(own):
@@ -251,19 +245,19 @@ def annex(est: Estimate) -> Markup:
     assert naive is not None
     largest = np.sort(np.argsort(-np.abs(naive).sum(axis=1), kind="stable")[:shown])
     rows = est.rows()
-    write = form(x for row in rows[: B * K] for x in (row["naive"], row["estimate"], row["upper"]))
+    write = alike(x for row in rows[: B * K] for x in (row["naive"], row["estimate"], row["upper"]))
     lines = [
         [*("(none)" if row[c] is None else str(row[c]) for c in est.groups.by), row["class"]]
         + [write(row[name]) for name in ("naive", "estimate", "lower", "upper")]
         for b in largest
         for row in rows[b * K : (b + 1) * K]
     ]
-    size = f"{100 * est.info['interval']:g}%"
     words = (
         f"All {B:,} groups."
         if shown >= B
         else f"The {shown:,} largest of {B:,} groups, by their predicted figures; all of them are "
         "in est.table, and in the file that --output writes."
     )
+    size = percent(est.info["interval"])
     header = [*est.groups.by, "class", "as predicted", "corrected", f"{size} from", "to"]
     return join([tag("p", words), table(header, lines, words=len(est.groups.by) + 1)])

@@ -84,7 +84,7 @@ export function toRequest(state) {
     test.push([]);
     for (const [h, text] of row.entries()) {
       const x = text.trim() === "" ? 0 : whole(text);
-      if (x === null) return bad(["test", g, h], `The test set holds counts, whole numbers of at least 0; “${text}” came.`);
+      if (x === null) return bad(["test", g, h], `The test set holds counts, whole numbers of at least 0; got “${text}”.`);
       test[g].push(x);
     }
   }
@@ -93,12 +93,12 @@ export function toRequest(state) {
     if (!state[name]) continue;
     lists[name] = state[name].map(reads);
     const k = state[name].findIndex((text, i) => text.trim() !== "" && lists[name][i] === null);
-    if (k >= 0) return bad([name, k], `${what}; “${state[name][k]}” came.`);
+    if (k >= 0) return bad([name, k], `${what}; got “${state[name][k]}”.`);
   }
   const missing = Object.keys(lists).find((name) => lists[name].includes(null));
   if (missing) return { waiting: missing === "counts" ? "the units per predicted class" : missing === "sums" ? "the totals per predicted class" : "the sums of squares" };
   if (!test.flat().some((x) => x > 0)) return { waiting: "the test set" };
-  for (const name of ["draws", "seed"]) if (whole(state[name]) === null) return bad([name], `${name === "seed" ? "The seed" : "The number of draws"} is a whole number; “${state[name]}” came.`);
+  for (const name of ["draws", "seed"]) if (whole(state[name]) === null) return bad([name], `${name === "seed" ? "The seed" : "The number of draws"} is a whole number; got “${state[name]}”.`);
   return { request: {
     test, predicted_counts: lists.counts, predicted_sums: lists.sums, predicted_squares: lists.sums && lists.squares,
     classes: state.classes, design: state.design, method: state.method, prior: state.prior,

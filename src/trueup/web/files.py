@@ -1,4 +1,4 @@
-"""Way 2, files: which columns there are, the check and the estimates."""
+"""Files sent to the page: which columns there are, the check and the estimates."""
 
 from __future__ import annotations
 
@@ -10,34 +10,24 @@ from typing import Any
 from trueup.api import correct
 from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
+from trueup.present.sentences import plain_question
 from trueup.read import open_table
 from trueup.read.csv_files import OPTIONS as CSV
 from trueup.read.duck import first_line
 from trueup.study.check import check
-from trueup.web.numbers import check_work, known_only, options_of, whole
+from trueup.web.numbers import check_work, names_of, options_of, shown
 
 __all__ = ["answer", "estimate", "look", "questions"]
 
 FEW = 5  # rows to show
 MOST_ROWS = 400  # of the answer on the page; the table to download has them all
 COLUMNS = ("predicted", "true", "value", "id", "by", "strata")
-OPTIONS = (
-    "design",
-    "method",
-    "prior",
-    "overlap",
-    "noise",
-    "draws",
-    "interval",
-    "seed",
-    "missing",
-    "pooling",
-)
-CHECKED = ("predicted", "true", "value", "id", "design", "prior", "overlap", "interval", "missing")
+KNOWN = names_of(correct, "predictions", "test_set", "classes", "P", "keep_draws", "progress")
+CHECKED = set(names_of(check))
 
 
 def look(path: str) -> dict[str, Any]:
-    """Give the columns of a file, their kinds, and its first rows as text."""
+    """Return the columns of a file, their kinds, and its first rows as text."""
     kinds = open_table(path, path).kinds()
     return {"columns": [{"name": n, "kind": k} for n, k in kinds.items()], "rows": _first(path)}
 
@@ -58,11 +48,19 @@ def _first(path: str) -> list[list[str | None]]:
 
 
 def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run the check; one dict per finding: question, words, doubt."""
-    _check_given(given)
+    """Run the check; return a dict per finding: question, what it is about, words, doubt."""
+    options = {name: x for name, x in _options(given).items() if name in CHECKED}
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
-        found = check(predictions, test_set, **options_of(given, CHECKED))
-    return [{"question": f.question, "words": f.words, "doubt": f.doubt} for f in found.findings]
+        found = check(predictions, test_set, **options)
+    return [
+        {
+            "question": f.question,
+            "plain": plain_question(f.question),
+            "words": f.words,
+            "doubt": f.doubt,
+        }
+        for f in found.findings
+    ]
 
 
 def estimate(
@@ -72,14 +70,12 @@ def estimate(
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Estimate from the two files with the columns and options that the page sends."""
-    _check_given(given)
-    options = options_of(given, (*COLUMNS, *OPTIONS))
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
-        return correct(predictions, test_set, **options, progress=progress)
+        return correct(predictions, test_set, **_options(given), progress=progress)
 
 
-def _check_given(given: Mapping[str, Any]) -> None:
-    known_only(given, (*COLUMNS, *OPTIONS, "theme"))
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    options = options_of(given, KNOWN)
     for name in COLUMNS:
         column = given.get(name)
         several = name in ("by", "strata") and isinstance(column, list)
@@ -88,15 +84,16 @@ def _check_given(given: Mapping[str, Any]) -> None:
         if needed and not all(isinstance(x, str) for x in named):
             raise OptionError(f"`{name}` must name a column; choose one.")
     check_work(given.get("draws", 4000), 2)
+    return options
 
 
 def answer(est: Estimate) -> dict[str, Any]:
-    """Give what the page shows: the first groups, and always the whole."""
-    found = whole(est)
+    """Return what the page shows: the first groups, and always the whole."""
+    found = shown(est)
     rows, K = found["rows"], est.counts.K
-    shown = rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS - K] + rows[-K:]
+    first = rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS - K] + rows[-K:]
     by = list(est.groups.by) if est.groups else []
-    plain = [{name: _plain(x) for name, x in row.items()} for row in shown]
+    plain = [{name: _plain(x) for name, x in row.items()} for row in first]
     return found | {"rows": plain, "by": by, "all_rows": len(rows)}
 
 
