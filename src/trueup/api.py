@@ -147,6 +147,7 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
+        bands=direct,
     )
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None

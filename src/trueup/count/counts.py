@@ -48,6 +48,8 @@ class Counts:
         Σy and Σy² of the test units per cell, for audited units and classical variances.
     signed : bool
         Whether some y is negative: then totals have no bound at 0.
+    bands : Counts or None
+        The same by cell: predicted class and band of the value, K·B columns instead of K.
     """
 
     classes: tuple[Hashable, ...]
@@ -58,6 +60,7 @@ class Counts:
     t: Floats | None = None
     t2: Floats | None = None
     signed: bool = False
+    bands: Counts | None = None
 
     @property
     def K(self) -> int:
@@ -108,7 +111,7 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
     if outside.any():
         at = tuple(np.argwhere(outside)[0])
         raise DataError(
-            f"The test set has {audited[at]:,} units predicted {counts.classes[at[-1]]!r}"
+            f"The test set has {audited[at]:,} units predicted {_predicted(counts, at)!r}"
             f"{_part_name(at, labels)}, but the population only {counts.v_hat[at]:,}: the audited "
             "units cannot all be in it.",
             hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
@@ -128,7 +131,7 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
     if not counts.signed and (u_hat < -1e-9 * scale).any():
         at = np.unravel_index(int(u_hat.argmin()), u_hat.shape)
         raise DataError(
-            f"The test units predicted {counts.classes[at[-1]]!r}{_part_name(at, labels)} total "
+            f"The test units predicted {_predicted(counts, at)!r}{_part_name(at, labels)} total "
             f"more than the population's: {counts.t.sum(axis=-2)[at]:g} of {counts.u_hat[at]:g}.",
             hint="is the value the same in both tables? Otherwise overlap=False (--no-overlap).",
         )
@@ -136,6 +139,11 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
     u_hat = np.where(empty, 0.0, u_hat if counts.signed else np.maximum(u_hat, 0.0))
     w_hat = None if w_hat is None else np.where(empty, 0.0, np.maximum(w_hat, 0.0))
     return replace(counts, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat)
+
+
+def _predicted(counts: Counts, at: tuple[Any, ...]) -> Hashable:
+    """The predicted class of a column, which may be one of its bands."""
+    return counts.classes[int(at[-1]) * counts.K // counts.n.shape[-1]]
 
 
 def _part_name(at: tuple[Any, ...], labels: Sequence[Hashable] | None) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from trueup.count.counts import Counts
+from trueup.count.bands import banded_counts
+from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
@@ -26,6 +27,8 @@ from trueup.read.table import (
 
 __all__ = ["gather", "gather_groups"]
 
+BAND = "trueup band"
+"""The column of fine bands, while both tables are counted."""
 MOST_NAMED = 5  # how many offenders a message lists
 
 
@@ -43,13 +46,15 @@ def gather_groups(
     classes: Sequence[Hashable] | None = None,
     missing: Missing = "refuse",
     progress: Progress | None = None,
+    bands: bool = False,
 ) -> GroupCounts:
     """Count both tables per stratum, group and class, and check that they fit together.
 
     The population is counted in one group-by of (*strata, *by, predicted). Rows without a usable
     class, stratum or value are refused, or left out and reported; rows without a group are a group
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
-    group and stratum come from the population.
+    group and stratum come from the population. With `bands`, the same scan counts fine bands of the
+    value, and `whole.bands` has cells of them; groups and strata have none.
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
@@ -60,6 +65,12 @@ def gather_groups(
     value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
     absent = _check_columns(population, test_set, columns)
     test_parts = strata if absent else parts
+    bands = bands and value is not None and not parts
+    if bands and value is not None:
+        population = population.banded(BAND, value)
+        if columns.id is None:
+            test_set = test_set.banded(BAND, value)
+        parts = test_parts = (BAND,)
 
     options: dict[str, Any] = {"missing": missing, "nullable": by}
     whole = population.tally([*parts, columns.predicted], value, progress=progress, **options)
@@ -80,9 +91,12 @@ def gather_groups(
             f"{test_set.name} has no column {absent}: its units inform every group, but are not "
             "known exactly in any. Name the `id` column, or add the columns."
         )
+    figures = _figures(whole, labels, axes=1), _figures(audited, labels, axes=2)
+    if bands:
+        cells = banded_counts(*figures, labels, whole.signed)
+        figures = figures[0].merged(), figures[1].merged()
     found = assemble(
-        _figures(whole, labels, axes=1),
-        _figures(audited, labels, axes=2),
+        *figures,
         labels,
         strata=strata,
         by=by,
@@ -92,7 +106,18 @@ def gather_groups(
         warnings=notes,
     )
     _check_placed(found, population, test_set, overlap=overlap)
+    if bands and cells is not None and _fits(cells, overlap):
+        found = replace(found, whole=replace(found.whole, bands=cells))
     return found
+
+
+def _fits(cells: Counts, overlap: bool) -> bool:
+    """Whether each cell holds its audited units: not if their values are not the population's."""
+    try:
+        split(cells, overlap)
+    except DataError:
+        return False
+    return True
 
 
 def _figures(tally: Tally, classes: Sequence[Hashable], *, axes: int) -> Figures:

@@ -29,6 +29,19 @@ class Figures:
     sums: Floats
     squares: Floats
 
+    def merged(self) -> Figures:
+        """Return the figures of the whole, in one part, each sum rounded once."""
+        rows: dict[tuple[int, ...], list[int]] = {}
+        for i, key in enumerate(zip(*(axis.tolist() for axis in self.at), strict=True)):
+            rows.setdefault(key, []).append(i)
+        at = tuple(np.array(axis, dtype=np.int64) for axis in zip(*rows, strict=True))
+        units = np.array([self.units[row].sum() for row in rows.values()], dtype=np.int64)
+        sums, squares = (
+            np.array([math.fsum(x[row]) for row in rows.values()])
+            for x in (self.sums, self.squares)
+        )
+        return Figures([()] * len(rows), at, units, sums, squares)
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:

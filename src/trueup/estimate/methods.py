@@ -18,6 +18,7 @@ from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
 from trueup.estimate import classical
 from trueup.estimate.cautions import cautions
+from trueup.estimate.cell_totals import cell_totals
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Answer, Estimate, median_error, summarise
 from trueup.numerics.weights import effective_size, resample
@@ -99,6 +100,8 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     Without noise `bayes` and `constrained` are steps 2 and 3 of the paper. Otherwise draws are
     permissible and audited units are exact.
     """
+    if counts.bands is not None and settings.method == "joint" and _conjugate(settings):
+        return cell_totals(counts, settings)
     rest, known = split(counts, settings.overlap)
     draw = rates_of(counts, rest, settings)
     paper = not settings.noise and settings.method in ("bayes", "constrained")
@@ -114,6 +117,11 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
         return Drawn(found.u, rates.P, beta, rates.log_weight, log_weight, rates.info)
 
     return _condition(weighted, 0.0 if paper else known, settings)
+
+
+def _conjugate(settings: Settings) -> bool:
+    """Whether cells can be drawn: noise, a Dirichlet prior, and rates that are not given."""
+    return settings.noise and settings.P is None and settings.prior.tilt is None
 
 
 class Drawn(NamedTuple):

@@ -14,7 +14,17 @@ import numpy as np
 
 from trueup.errors import DataError
 from trueup.read.native import local_frame
-from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally
+from trueup.read.table import (
+    LEAST_VALUE,
+    NEGATIVE,
+    NO_BAND,
+    Kind,
+    Missing,
+    Progress,
+    Tally,
+    check_value_kind,
+    make_tally,
+)
 
 __all__ = [
     "DuckTable",
@@ -35,26 +45,34 @@ class DuckTable:
     """A table of units that DuckDB can put in a FROM clause; see `RelationTable`, `FileTable`."""
 
     name: str
-    _bins: tuple[str, str, list[float]] | None = None  # the bin's name, its column, its edges
+    _made: tuple[str, str, str] | None = None  # a column that we make: its name, its source, SQL
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
         """Return the table with a column of bins: how many of the edges a value is above."""
+        x = f"TRY_CAST({identifier(column)} AS DOUBLE)"
+        above = " + ".join(f"({x} > {_literal(float(edge))})::BIGINT" for edge in edges) or "0"
+        return self._with(name, column, f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
+
+    def banded(self, name: str, value: str) -> DuckTable:
+        """Return the table with a column of fine bands of its value; see `fine_bands`."""
+        y = f"{identifier(value)}::DOUBLE"
+        size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
+        band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"
+        return self._with(name, value, band)
+
+    def _with(self, name: str, column: str, sql: str) -> DuckTable:
         table = copy.copy(self)
-        table._bins = (name, column, [float(edge) for edge in edges])
+        table._made = (name, column, sql)
         return table
 
     def _column(self, column: str) -> str:
-        """Return a column in SQL, or the expression of a bin, which is null for unusable values."""
-        if self._bins is None or column != self._bins[0]:
-            return identifier(column)
-        _, of, edges = self._bins
-        x = f"TRY_CAST({identifier(of)} AS DOUBLE)"
-        above = " + ".join(f"({x} > {_literal(edge)})::BIGINT" for edge in edges) or "0"
-        return f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)"
+        """Return a column in SQL, or the expression of a column that we make."""
+        made = self._made is not None and column == self._made[0]
+        return self._made[2] if self._made and made else identifier(column)
 
     def _from(self, columns: Sequence[str], value: str | None) -> str:
-        """Return the FROM clause; a bin is read as its column."""
-        name, of = self._bins[:2] if self._bins else ("", "")
+        """Return the FROM clause; a column that we make is read as its source."""
+        name, of = self._made[:2] if self._made else ("", "")
         return self._source([of if c == name and name else c for c in columns], value)
 
     def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
@@ -75,7 +93,7 @@ class DuckTable:
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
         found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
-        return found | ({self._bins[0]: "integer"} if self._bins else {})
+        return found | ({self._made[0]: "integer"} if self._made else {})
 
     def order(self, column: str) -> list[Hashable] | None:
         """Return None: a file says nothing about the order of its labels."""

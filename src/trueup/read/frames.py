@@ -22,7 +22,19 @@ from trueup.read.native import (
     with_plain_dictionaries,
     with_plain_types,
 )
-from trueup.read.table import Kind, Missing, Progress, Tally, check_value_kind, make_tally, plain
+from trueup.read.table import (
+    LEAST_VALUE,
+    NEGATIVE,
+    NO_BAND,
+    Kind,
+    Missing,
+    Progress,
+    Tally,
+    check_value_kind,
+    fine_bands,
+    make_tally,
+    plain,
+)
 
 __all__ = ["FrameTable"]
 
@@ -65,6 +77,24 @@ class FrameTable:
         if self._frame.implementation.is_pandas_like() or self._frame.implementation.is_dask():
             native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
         return FrameTable(native, self.name)
+
+    def banded(self, name: str, value: str) -> FrameTable:
+        """Return the table with a column of fine bands of its value; see `fine_bands`."""
+        if not self._lazy:  # in NumPy, which takes every type that a value may have
+            y = self._columns([], value)["y"].to_numpy().astype(float)
+            backend = self._frame.implementation
+            band = nw.new_series(name, fine_bands(y), nw.Int64, backend=backend)
+            if backend.is_pandas_like():
+                native = self._frame.to_native()
+                return FrameTable(native.assign(**{name: band.to_native().to_numpy()}), self.name)
+            return FrameTable(self._frame.with_columns(band).to_native(), self.name)
+        x = nw.col(value).cast(nw.Float64)
+        if isinstance(self._schema[value], nw.Boolean):
+            x = nw.col(value).cast(nw.Int32).cast(nw.Float64)
+        size = ((x.abs() + LEAST_VALUE).log(2) * 4.0).round(0)
+        size = size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
+        size = nw.when((x - x) == 0.0).then(size).otherwise(float(NO_BAND)).cast(nw.Int64)
+        return FrameTable(self._frame.with_columns(size.alias(name)).to_native(), self.name)
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""

@@ -1,0 +1,53 @@
+"""Who owns a cell's units and its sum: allocation within cells, where units are alike.
+
+Given the columns c_·ℓ, the units of a cell that were not audited are M_·ℓ ~ Mult(v_ℓ, c_·ℓ).
+Within a cell value goes with units: class g holds M_gℓ of v_ℓ units picked without replacement, so
+its share of the cell's Σy has mean p = M/v and variance p(1 − p) v s²/u², s² the variance of the
+cell's values. Dir(A p) has both if A + 1 = u²/(v s²), the same A for all classes; as all values of
+a band have one sign, A ≥ 0. Every draw is permissible and adds up; equal values give exactly M/v.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.draws.cells import Columns
+
+__all__ = ["allocate_cells", "draw_cells"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Relative variances below this are rounding: the values of the cell are equal.
+EQUAL = 1e-9
+
+
+def draw_cells(state: Columns, n: Integers, rng: np.random.Generator) -> Floats:
+    """Draw the columns c_·ℓ ~ Dir(κ m_ℓ + n_·ℓ): (C, K, H, B)."""
+    c = rng.standard_gamma(np.maximum(state.kappa[:, None, None, None] * state.m + n, 1e-300))
+    total = c.sum(axis=1, keepdims=True)
+    return np.where(total > 0, c / np.where(total > 0, total, 1.0), state.m)
+
+
+def allocate_cells(
+    c: Floats, v: Integers, u: Floats, w: Floats, rng: np.random.Generator
+) -> tuple[Integers, Floats]:
+    """Give each cell's units and sum to true classes: M and U, both (C, K, H, B).
+
+    `c` are the columns (C, K, H, B); `v`, `u` and `w` (H, B) the units that were not audited, their
+    Σy and Σy².
+    """
+    p = np.moveaxis(c, 1, -1)
+    M = np.moveaxis(rng.multinomial(v, p / p.sum(axis=-1, keepdims=True)), -1, 1)
+    units = np.maximum(v, 1)
+    share = M / units
+    mean = u / units
+    spread = np.where(mean != 0, w / units / np.where(mean != 0, mean, 1.0) ** 2 - 1.0, 0.0)
+    some = (spread > EQUAL) & (v > 1)
+    A = np.where(some, (v - 1) / np.where(some, spread, 1.0) - 1.0, 0.0)
+    picked = rng.standard_gamma(np.maximum(A, 1e-3) * share)
+    total = picked.sum(axis=1, keepdims=True)
+    drawn = some & (total > 0)
+    share = np.where(drawn, picked / np.where(drawn, total, 1.0), share)
+    return M, share * u

@@ -1,0 +1,236 @@
+"""What the columns of cells have in common: their mean m and their concentration κ.
+
+Cell ℓ = (h, b) is predicted class h crossed with band b of the value. Its column
+c_·ℓ = Pr(s = · | cell ℓ) has the prior Dir(κ m_ℓ), with
+
+    m_gℓ = x_gh exp((λ s_g + d_gh) z_ℓ) / S_ℓ,   S_ℓ the sum of the same over g,
+    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1),  d_gh ~ N(0, υ²),  υ ~ half-Cauchy(SCALE),  log κ ~ U.
+
+z_ℓ is the band's score, centred in each predicted class, so that x_·h/Σx ~ Dir(α_·h) speaks of its
+middle: the prior of `joint`. s_g is the slope of the log odds of class g in the value that the
+paper's homogeneity implies, when values depend on the true class alone: λ = 1. With λ = 0 values
+say nothing of the true class beyond the prediction. Real classifiers are in between; d_gh and κ are
+what they add. How far each holds is learned, and s_g has an error of its own.
+
+Every step but those of λ and d is an exact draw. Tables (Antoniak 1974) turn the
+Dirichlet-multinomial of the audited units into κ^T Π m^t; w_ℓ ~ Gamma(t_ℓ)/S_ℓ turns Π m^t into
+Π (xE)^t exp(−w xE), E = exp(slope z), so that x_gh ~ Gamma(α_gh + t_gh)/(1 + Σ_b wE); κ is drawn
+on a grid; λ and d move by Metropolis with x integrated out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.numerics import special
+
+__all__ = ["CHAINS", "Columns", "implied_slopes", "learn_columns"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SCALE = 0.1
+"""Scale of υ, per standard deviation of the score."""
+KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
+"""Grid of κ, uniform in log."""
+CHAINS = 80
+"""Chains side by side."""
+EACH = 64
+"""Tables of a cell's first 64 units of a class are drawn unit by unit, the rest by moments."""
+BORROWED = 1.0
+"""Units at the population's mean score that each class's mean score is drawn to."""
+
+
+TINY = 1e-300
+MOST = 60.0
+"""Slopes are held to what a double can hold: exp(60 z) for |z| up to ten standard deviations."""
+
+
+class Columns(NamedTuple):
+    """One sweep of all C chains: κ (C,), m (C, K, H, B), λ (C,) and υ (C,)."""
+
+    kappa: Floats
+    m: Floats
+    lam: Floats
+    upsilon: Floats
+
+
+def implied_slopes(n: Integers, v_hat: Integers, z: Floats) -> tuple[Floats, Floats]:
+    """Return the slopes s_g (K,) that homogeneity implies, and their standard errors.
+
+    If scores within a class are normal with mean μ_g and a common variance, whatever the
+    prediction, the log odds of class g rise by μ_g/variance per unit of score. Units count by how
+    many of the population they stand for, v̂_h/n_h.
+
+    Parameters
+    ----------
+    n : (K, H, B) ndarray of int
+        Audited units by true class, predicted class and band.
+    v_hat : (H, B) ndarray of int
+        Units of the population.
+    z : (B,) ndarray
+        Score of each band.
+    """
+    n_h = n.sum(axis=(0, 2))
+    weight = v_hat.sum(axis=1) / np.maximum(n_h, 1)
+    weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
+    w = n * weight[:, None]
+    units = w.sum(axis=(1, 2))
+    mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)
+    within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
+    squares = (w * weight[:, None]).sum(axis=(1, 2))
+    effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 0.0)
+    centre = effective * mean / (effective + BORROWED)
+    return centre / within, np.sqrt(1.0 / (within * (effective + BORROWED)))
+
+
+def learn_columns(
+    n: Integers,
+    z: Floats,
+    slopes: tuple[Floats, Floats],
+    alpha: Floats,
+    rng: np.random.Generator,
+    chains: int = CHAINS,
+) -> Iterator[Columns]:
+    """Draw (κ, m) from their posterior given the audited units: all chains, sweep after sweep.
+
+    Parameters
+    ----------
+    n : (K, H, B) ndarray of int
+        Audited units by true class, predicted class and band.
+    z : (H, B) ndarray
+        Score of each cell, centred in its predicted class.
+    slopes : two (K,) ndarrays
+        The slopes s_g that homogeneity implies and their standard errors.
+    alpha : (K, H) ndarray
+        Prior of the columns.
+    rng : numpy.random.Generator
+        Source of randomness.
+    chains : int
+        Chains side by side.
+    """
+    (K, H, B), C = n.shape, chains
+    centre, error = slopes
+    s = centre + error * rng.standard_normal((C, K))
+    z = z[None, None]
+    tables = _tables(np.broadcast_to(n, (C, K, H, B)))
+    log_kappas, base = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel())
+    d, upsilon, lam = np.zeros((C, K, H)), np.full(C, SCALE), rng.random(C)
+    kappa = rng.choice(KAPPAS, C)
+    x = rng.standard_gamma(alpha + n.sum(axis=-1), (C, K, H))
+    xE = np.repeat(np.maximum(x, TINY)[..., None], B, axis=-1)
+    while True:
+        S = xE.sum(axis=1)
+        t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
+        kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
+        w = (rng.standard_gamma(t.sum(axis=1)) / S)[:, None]
+        a, tz = alpha + t.sum(axis=-1), (t * z).sum(axis=-1)
+
+        def fit(slope: Floats, w: Floats = w, a: Floats = a, tz: Floats = tz) -> Floats:
+            """Log density of the slopes (C, K, H) given tables and w, x integrated out."""
+            grown = (w * np.exp(np.clip(slope, -MOST, MOST)[..., None] * z)).sum(axis=-1)
+            return np.asarray(slope * tz - a * np.log1p(grown))
+
+        here = fit(_slope(lam, s, d))
+        near = np.abs(lam + 0.2 * rng.standard_normal(C))
+        for new in (np.where(near > 1, 2 - near, near), rng.random(C)):
+            there = fit(_slope(new, s, d))
+            inside = (new >= 0) & (new <= 1)
+            yes = inside & (-rng.standard_exponential(C) < (there - here).sum(axis=(1, 2)))
+            lam, here = np.where(yes, new, lam), np.where(yes[:, None, None], there, here)
+        # a fresh s_g from its prior, or one that keeps most of the old: the likelihood decides
+        for r in (0.0, 0.9):
+            noise = np.sqrt(1 - r**2) * error * rng.standard_normal((C, K))
+            new = centre + r * (s - centre) + noise
+            there = fit(_slope(lam, new, d))
+            yes = -rng.standard_exponential((C, K)) < (there - here).sum(axis=2)
+            s, here = np.where(yes, new, s), np.where(yes[..., None], there, here)
+        d, upsilon, here = _stretch(d, upsilon, here, lambda d: fit(_slope(lam, s, d)), rng)  # noqa: B023
+        var = upsilon[:, None, None] ** 2
+        new = d + 2.0 / np.sqrt(a + 1 / var) * rng.standard_normal(d.shape)
+        gain = fit(_slope(lam, s, new)) - here - (new**2 - d**2) / (2 * var)
+        d = np.where(-rng.standard_exponential(d.shape) < gain, new, d)
+        upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
+        slope = np.clip(_slope(lam, s, d), -MOST, MOST)
+        E = np.exp(slope[..., None] * z)
+        x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
+        xE = np.maximum(x, TINY)[..., None] * E
+        yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon)
+
+
+def _slope(lam: Floats, s: Floats, d: Floats) -> Floats:
+    return np.asarray((lam[:, None] * s)[..., None] + d)
+
+
+def _tables(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
+    """Prepare Antoniak's tables: t(a, rng) draws Σ_i Bernoulli(a/(a + i)), i = 0 … n − 1.
+
+    Beyond the first EACH units a Poisson or rounded normal has the sum's exact mean and variance.
+    """
+    flat = n.ravel()
+    first = (flat > 0).astype(float)
+    more = np.maximum(np.minimum(flat, EACH) - 1, 0)
+    cell = np.repeat(np.arange(len(flat)), more)
+    i = 1.0 + np.arange(len(cell)) - (np.cumsum(more) - more)[cell]
+    big = np.flatnonzero(flat > EACH)
+    units = flat[big].astype(float)
+
+    def draw(a: Floats, rng: np.random.Generator) -> Floats:
+        a = a.ravel()
+        p = a[cell]
+        t = first + np.bincount(cell[rng.random(len(cell)) * (p + i) < p], minlength=len(a))
+        if len(big):
+            s = np.maximum(a[big], 1e-12)
+            mean = s * (special.digamma(s + units) - special.digamma(s + EACH))
+            less = s**2 * (special.polygamma(1, s + EACH) - special.polygamma(1, s + units))
+            spread = np.sqrt(np.maximum(mean - less, 0.0))
+            normal = np.rint(mean + spread * rng.standard_normal(len(s)))
+            rest = np.where(mean < 5, rng.poisson(np.minimum(mean, 5.0)), normal)
+            t[big] += np.clip(rest, 0.0, units - EACH)
+        return np.asarray(t.reshape(n.shape))
+
+    return draw
+
+
+def _log_kappa(n_l: Integers) -> Floats:
+    """Σ_ℓ log Γ(κ)/Γ(κ + n_ℓ) for each κ of the grid."""
+    each = special.gammaln(KAPPAS) - special.gammaln(KAPPAS + n_l[:, None])
+    return np.asarray(each.sum(axis=0))
+
+
+def _pick(log_p: Floats, rng: np.random.Generator) -> Integers:
+    """Draw one index per row."""
+    up = np.exp(log_p - log_p.max(axis=1, keepdims=True)).cumsum(axis=1)
+    return np.asarray((rng.random((len(up), 1)) * up[:, -1:] > up).sum(axis=1))
+
+
+def _stretch(
+    d: Floats,
+    upsilon: Floats,
+    here: Floats,
+    fit: Callable[[Floats], Floats],
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats, Floats]:
+    """Multiply d and its standard deviation υ by one factor: the way out of a funnel."""
+    factor = np.exp(0.6 * rng.standard_normal(len(upsilon)))
+    new = d * factor[:, None, None]
+    there = fit(new)
+    prior = np.log1p((upsilon / SCALE) ** 2) - np.log1p((upsilon * factor / SCALE) ** 2)
+    gain = (there - here).sum(axis=(1, 2)) + prior + np.log(factor)
+    yes = -rng.standard_exponential(len(upsilon)) < gain
+    three = yes[:, None, None]
+    return (
+        np.where(three, new, d),
+        np.where(yes, upsilon * factor, upsilon),
+        np.where(three, there, here),
+    )
+
+
+def _half_cauchy(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:
+    """Draw υ given the squares of its slopes; a half-Cauchy prior is two gammas."""
+    nu = (SCALE**-2 + upsilon**-2) / rng.standard_gamma(1.0, len(upsilon))
+    return np.sqrt((1 / nu + squares / 2) / rng.standard_gamma((terms + 1) / 2, len(upsilon)))
