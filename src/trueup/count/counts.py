@@ -143,7 +143,8 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
 
 def _predicted(counts: Counts, at: tuple[Any, ...]) -> Hashable:
     """The predicted class of a column, which may be one of its bands."""
-    return counts.classes[int(at[-1]) * counts.K // counts.n.shape[-1]]
+    label: Hashable = counts.classes[int(at[-1]) * counts.K // counts.n.shape[-1]]
+    return label
 
 
 def _part_name(at: tuple[Any, ...], labels: Sequence[Hashable] | None) -> str:

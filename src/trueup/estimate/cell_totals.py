@@ -21,10 +21,12 @@ __all__ = ["cell_totals"]
 
 Floats = NDArray[np.float64]
 
-WARM_UP, LEAST_SWEEPS, TRIES = 60, 50, 4
+WARM_UP, LEAST_SWEEPS, MOST_BATCHES = 60, 50, 6
 RHAT = 1.02
-"""60 sweeps to arrive and at least 50 that count. While R-hat is above this, all so far was warm-up
-and the run goes on, up to four times."""
+"""60 sweeps to arrive, then batches of at least 50. While R-hat of the later half of them is above
+this, one more batch is drawn, up to six."""
+FEW = 200
+"""Fewer effective draws than this are worth a warning."""
 
 
 def cell_totals(counts: Counts, settings: Settings) -> Answer:
@@ -42,26 +44,24 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
     slopes = implied_slopes(n, v_hat, z)
     states = learn_columns(n, z - middle[:, None], slopes, prior.alpha, rng)
-    keep = max(-(-settings.draws // CHAINS), LEAST_SWEEPS)
-    sweeps = WARM_UP
-    for attempt in range(TRIES):
-        for _ in islice(states, sweeps if attempt == 0 else 0):
-            pass
-        total, theta, kappa, lam = [], [], [], []
-        for done, state in enumerate(islice(states, keep)):
+    batch = max(-(-settings.draws // CHAINS), LEAST_SWEEPS)
+    next(islice(states, WARM_UP, None))
+    sweeps: list[tuple[Floats, Floats, Floats, Floats]] = []
+    for done in range(1, MOST_BATCHES + 1):
+        for state in islice(states, batch):
             c = draw_cells(state, n, rng)
-            total.append(allocate_cells(c, v, u, w, rng)[1].sum(axis=(2, 3)))
-            theta.append((c * (v_hat / counts.N)).sum(axis=3))
-            kappa.append(state.kappa)
-            lam.append(state.lam)
-            if settings.progress is not None:
-                settings.progress((done + 1) / keep)
-        chains = np.stack(total, axis=1)  # (C, sweeps, K)
-        worst = max(rhat(chains[:, :, g]) for g in range(K))
+            u_g = allocate_cells(c, v, u, w, rng)[1].sum(axis=(2, 3))
+            theta = (c * (v_hat / counts.N)).sum(axis=3)
+            sweeps.append((u_g, theta, state.kappa, state.lam))
+        kept = sweeps[-max(len(sweeps) // 2, batch) :]
+        total, joint, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
+        if settings.progress is not None:
+            settings.progress(done / MOST_BATCHES)
         if worst < RHAT:
             break
-    size = min(ess(chains[:, :, g]) for g in range(K))
-    draws, joint = np.concatenate(total) + known, np.concatenate(theta)
+    size = min(ess(total[:, :, g]) for g in range(K))
+    draws, joint = total.reshape(-1, K) + known, joint.reshape(-1, K, K)
     beta = joint.sum(axis=2)
     order = rng.permutation(len(draws))[: settings.draws]
     exponent = prior.gamma - prior.alpha.sum(axis=1)
@@ -78,10 +78,10 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         "rhat": float(worst),
         "warnings": [],
     }
-    if worst > 1.05:
+    if size < min(FEW, settings.draws / 2):
         info["warnings"].append(
-            f"The chains that learn how the error rates depend on the value have not met (R-hat "
-            f"{worst:.2f}): the interval is rough. More test units would help."
+            f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
+            "tells how the error rates depend on the value: the interval is rough."
         )
     P = joint[order] / np.maximum(beta[order][:, :, None], 1e-300)
     return Answer(draws[order], P, beta[order], info=info)

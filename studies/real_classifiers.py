@@ -1,0 +1,241 @@
+"""Totals and counts with real classifiers, every method side by side, through `trueup.correct`.
+
+    python studies/real_classifiers.py                          # all tables, an hour or two
+    python studies/real_classifiers.py --short                  # the form that CI runs
+    python studies/real_classifiers.py --only cancer,wine --sizes 200 --replications 200
+
+A classifier is trained on few units and features of a data set of scikit-learn; the units that it
+was not trained on are drawn again to a population of 5,000, with 2% of noise on the value, so that
+its errors depend on the unit and on its value as they really do. Also: the paper's webshops, which
+are homogeneous, and simulated populations in which misclassified units, or one class, are larger.
+A new classifier is trained for every replication. Needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from sklearn import datasets
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import trueup
+from trueup.paper.webshops import predict, webshops
+
+REAL = ("cancer", "rare_cancer", "wine", "iris", "digits", "imbalanced_5", "imbalanced_20")
+SIMULATED = tuple(
+    f"{what}:{factor}:{sigma}"
+    for what, factor in (("error", 3), ("error", 0.3), ("class", 100), ("class", 0.02))
+    for sigma in (1, 2)
+)
+METHODS = ("auto", "difference", "calibrated", "inverse", "test_set", "naive")
+
+
+class Population(NamedTuple):
+    """True class, predicted class and value of every unit."""
+
+    s: np.ndarray
+    s_hat: np.ndarray
+    y: np.ndarray
+
+
+def make_population(name: str, rng: np.random.Generator, N: int = 5_000) -> Population:
+    """Train a classifier and return what it predicts, or simulate."""
+    if name == "webshops":
+        whole = webshops()
+        return Population(whole.s, predict(whole.s, rng), whole.y)
+    if ":" in name:
+        return simulated(name, rng)
+    X, s, y, size = data_set(name, rng)
+    while True:
+        order = rng.permutation(len(s))
+        train, held = order[:size], order[size:]
+        if len(np.unique(s[train])) == len(np.unique(s)):
+            break
+    s_hat = classifier(rng).fit(X[train], s[train]).predict(X[held])
+    i = rng.choice(len(held), N)
+    return Population(s[held][i], s_hat[i], y[held][i] * np.exp(0.02 * rng.standard_normal(N)))
+
+
+def classifier(rng: np.random.Generator) -> Any:
+    """Return one of four ordinary models."""
+    seed = int(rng.integers(2**31))
+    models = (
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
+        RandomForestClassifier(30, max_depth=4, random_state=seed),
+        KNeighborsClassifier(5),
+        DecisionTreeClassifier(max_depth=3, random_state=seed),
+    )
+    return models[int(rng.integers(len(models)))]
+
+
+def data_set(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return features, true class, value and how many units to train on."""
+    if name == "digits":
+        digits = datasets.load_digits()
+        return digits.data[:, 16:40], digits.target, digits.data.mean(axis=1), 150
+    if name in ("cancer", "rare_cancer"):
+        cancer = datasets.load_breast_cancer()
+        keep, size = np.arange(len(cancer.target)), 40
+        if name == "rare_cancer":  # 30 malignant units beside 357 benign ones
+            malignant = rng.choice(np.flatnonzero(cancer.target == 0), 30, replace=False)
+            keep, size = np.r_[np.flatnonzero(cancer.target == 1), malignant], 60
+        return cancer.data[keep][:, [1, 4, 8, 9]], cancer.target[keep], cancer.data[keep, 3], size
+    if name == "wine":
+        wine = datasets.load_wine()
+        return wine.data[:, [1, 2, 3, 7]], wine.target, wine.data[:, 12], 25
+    if name == "iris":
+        iris = datasets.load_iris()
+        return iris.data[:, [0, 1]], iris.target, iris.data[:, 2], 25
+    common = {"imbalanced_5": 0.95, "imbalanced_20": 0.8}[name]
+    X, s = datasets.make_classification(
+        6000, 8, n_informative=4, weights=[common], class_sep=0.8, flip_y=0.02,
+        random_state=int(rng.integers(2**31)),
+    )  # fmt: skip
+    return X[:, :5], s, np.exp(0.8 * X[:, 0] + 0.5 * rng.standard_normal(6000)), 200
+
+
+def simulated(name: str, rng: np.random.Generator, N: int = 20_000) -> Population:
+    """Return `error:f:sigma`, misclassified units f times as large, or `class:f:sigma`, a class."""
+    what, factor, sigma = name.split(":")
+    s = (rng.random(N) < (0.2 if what == "error" else 0.05)).astype(int)
+    rate = 0.1 if what == "error" else np.where(s == 1, 0.1, 0.01)
+    s_hat = np.where(rng.random(N) < rate, 1 - s, s)
+    larger = (s != s_hat) if what == "error" else (s == 1)
+    y = np.exp(float(sigma) * rng.standard_normal(N)) * np.where(larger, float(factor), 1.0)
+    return Population(s, s_hat, y)
+
+
+def draw_test_set(it: Population, n: int, design: str, rng: np.random.Generator) -> np.ndarray:
+    """Return the indices of a test set: at random, or the same number of each predicted class."""
+    if design == "random":
+        return rng.choice(len(it.s), n, replace=False)
+    parts = [np.flatnonzero(it.s_hat == h) for h in np.unique(it.s_hat)]
+    each = n // len(parts)
+    return np.concatenate([rng.choice(x, min(each, len(x)), replace=False) for x in parts])
+
+
+class Case(NamedTuple):
+    """One replication to run."""
+
+    name: str
+    n: int
+    design: str
+    methods: tuple[str, ...]
+    counts: bool
+    seed: int
+
+
+class Outcome(NamedTuple):
+    """Per class, in parts of the grand total: error, and whether covered; how often it warned."""
+
+    error: np.ndarray
+    covered: np.ndarray
+    width: np.ndarray
+    warned: bool
+
+
+def replicate(case: Case) -> dict[str, Outcome]:
+    """Make a population and a test set, and correct with every method."""
+    rng = np.random.default_rng(case.seed)
+    it = make_population(case.name, rng)
+    i = draw_test_set(it, case.n, case.design, rng)
+    table = pa.table({"predicted": it.s_hat, "value": it.y})
+    test = pa.table({"predicted": it.s_hat[i], "true": it.s[i], "value": it.y[i]})
+    weight = np.ones(len(it.y)) if case.counts else it.y
+    classes = np.unique(it.s)
+    truth = np.array([weight[it.s == g].sum() for g in classes])
+    found = {}
+    for method in case.methods:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                est = trueup.correct(
+                    table, test, value=None if case.counts else "value", design=case.design,
+                    method=method, classes=classes.tolist(), draws=2000, seed=case.seed,
+                )  # fmt: skip
+        except trueup.TrueupError:
+            continue
+        estimate, lower, upper = (
+            np.array([np.nan if row[k] is None else row[k] for row in est.rows()])
+            for k in ("estimate", "lower", "upper")
+        )
+        slack = 1e-9 * truth.sum()
+        found[method] = Outcome(
+            (estimate - truth) / truth.sum(),
+            (lower - slack <= truth) & (truth <= upper + slack),
+            (upper - lower) / truth.sum(),
+            bool(est.info["warnings"]),
+        )
+    return found
+
+
+def study(cases: list[Case], replications: int, seed: int) -> Iterator[str]:
+    """Yield a line of the table for each case."""
+    seeds = np.random.SeedSequence(seed).generate_state(replications)
+    with ProcessPoolExecutor() as pool:
+        for case in cases:
+            jobs = [case._replace(seed=int(s)) for s in seeds]
+            found = list(pool.map(replicate, jobs))
+            cells = []
+            for method in case.methods:
+                mine = [x[method] for x in found if method in x]
+                if len(mine) < replications / 2:
+                    cells.append("–")
+                    continue
+                rmse = 100 * np.sqrt(np.mean([x.error**2 for x in mine], axis=0)).mean()
+                cover = np.mean([x.covered for x in mine], axis=0)
+                warned = np.mean([x.warned for x in mine])
+                told = f" / w{warned:.2f}" if warned else ""
+                cells.append(f"{rmse:.2f} / {cover.mean():.2f} / {cover.min():.2f}{told}")
+            what = "counts" if case.counts else "totals"
+            yield f"| {case.name}, {what}, {case.design}, {case.n} | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Read the options and print the tables."""
+    ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ask.add_argument("--replications", type=int, default=200)
+    ask.add_argument("--only", default=",".join([*REAL, "webshops", *SIMULATED]))
+    ask.add_argument("--sizes", default="50,200,500")
+    ask.add_argument("--designs", default="random,by_prediction")
+    ask.add_argument("--methods", default=",".join(METHODS))
+    ask.add_argument("--counts", action="store_true", help="counts of units instead of totals")
+    ask.add_argument("--seed", type=int, default=None)
+    ask.add_argument("--short", action="store_true", help="two sets, n = 200, 20 replications")
+    given = ask.parse_args()
+    if given.short:
+        given.only, given.sizes, given.designs, given.replications = (
+            "cancer,iris",
+            "200",
+            "random",
+            20,
+        )
+    seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
+    methods = tuple(given.methods.split(","))
+    cases = [
+        Case(name, int(n), design, methods, given.counts, 0)
+        for name in given.only.split(",")
+        for n in given.sizes.split(",")
+        for design in given.designs.split(",")
+    ]
+    print(f"RMSE in % of the grand total (mean over classes) / coverage of 95% intervals / that of "
+          f"the worst class / w: part of answers that warn. {given.replications} replications, "
+          f"seed {seed}.\n")  # fmt: skip
+    print(f"| data, figure, design, n | {' | '.join(methods)} |\n|{'---|' * (len(methods) + 1)}")
+    for line in study(cases, given.replications, seed):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

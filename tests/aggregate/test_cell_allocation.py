@@ -1,0 +1,53 @@
+"""Allocation within cells, against all ways of picking units; draws that add up."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+
+from trueup.aggregate.cells import allocate_cells
+
+Y = np.array([1.0, 2.0, 2.5, 7.0])
+
+
+def cell(x):
+    return np.array([[x]])
+
+
+def test_a_share_has_the_moments_of_picking_units(rng):
+    c, size = 0.3, 200_000
+    columns = np.broadcast_to(np.array([c, 1 - c])[None, :, None, None], (size, 2, 1, 1))
+    M, U = allocate_cells(columns, cell(4), cell(Y.sum()), cell((Y**2).sum()), rng)
+    sums = {m: np.array([sum(x) for x in combinations(Y, m)]) for m in range(5)}
+    p = {m: comb(4, m) * c**m * (1 - c) ** (4 - m) for m in range(5)}
+    mean = sum(p[m] * sums[m].mean() for m in p)
+    var = sum(p[m] * (sums[m] ** 2).mean() for m in p) - mean**2
+    u = U[:, 0, 0, 0]
+    assert abs(u.mean() - mean) < 5 * np.sqrt(var / size)
+    error = np.sqrt((((u - u.mean()) ** 2).var()) / size)  # of a variance, by its own draws
+    assert abs(u.var() - var) < 5 * error
+    for m in range(1, 4):  # and given how many were picked
+        mine = u[M[:, 0, 0, 0] == m]
+        assert abs(mine.mean() - sums[m].mean()) < 5 * mine.std() / np.sqrt(len(mine))
+        error = np.sqrt(((mine - mine.mean()) ** 2).var() / len(mine))
+        assert abs(mine.var() - sums[m].var()) < 5 * error
+
+
+def test_equal_values_give_the_units(rng):
+    c = rng.dirichlet(np.ones(3), (500, 2, 4)).transpose(0, 3, 1, 2)
+    v = rng.integers(0, 30, (2, 4))
+    M, U = allocate_cells(c, v, 3.7 * v, 3.7**2 * v, rng)
+    assert pytest.approx(3.7 * M) == U
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_draws_add_up_and_have_one_sign(sign, rng):
+    c = rng.dirichlet(np.ones(3), (500, 2, 4)).transpose(0, 3, 1, 2)
+    v = rng.integers(0, 30, (2, 4))
+    y = [[rng.lognormal(0, 2, n) for n in row] for row in v]
+    u, w = (np.array([[(x**k).sum() for x in row] for row in y]) for k in (1, 2))
+    M, U = allocate_cells(c, v, sign * u, w, rng)
+    assert (M.sum(axis=1) == v).all()
+    assert pytest.approx(np.broadcast_to(sign * u, U.sum(axis=1).shape)) == U.sum(axis=1)
+    assert (sign * U >= 0).all()

@@ -1,0 +1,106 @@
+"""The columns of cells: simulation-based calibration, tables by their moments, known slopes."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from trueup.aggregate.cells import draw_cells
+from trueup.draws import cells
+from trueup.draws.cells import KAPPAS, SCALE, implied_slopes, learn_columns
+
+K, H, B = 2, 2, 4
+Z = np.array([[-1.5, -0.5, 0.5, 1.5], [-1.0, -0.2, 0.4, 2.0]])
+ALPHA = np.full((K, H), 0.5)
+CENTRE, ERROR = np.array([0.8, -0.6]), np.array([0.3, 0.5])
+
+
+def truth(rng):
+    """Draw (κ, λ, c) from the prior, and the audited units from c."""
+    upsilon = SCALE * abs(rng.standard_cauchy())
+    lam, kappa = rng.random(), rng.choice(KAPPAS)
+    slope = (lam * (CENTRE + ERROR * rng.standard_normal(K)))[:, None]
+    slope = slope + upsilon * rng.standard_normal((K, H))
+    x = np.maximum(rng.standard_gamma(ALPHA), 1e-300)
+    m = x[..., None] * np.exp(slope[..., None] * Z)
+    m /= m.sum(axis=0)
+    c = rng.standard_gamma(np.maximum(kappa * m, 1e-300))
+    c = np.where(c.sum(axis=0) > 0, c / np.maximum(c.sum(axis=0), 1e-300), m)
+    units = np.array([[4, 15, 12, 3], [6, 9, 20, 1]])
+    n = np.moveaxis(rng.multinomial(units, np.moveaxis(c, 0, -1)), -1, 0)
+    return kappa, lam, c.sum(axis=(1, 2))[0], n
+
+
+def ranks(rng, replications, alpha=ALPHA, z=Z):
+    """Where the truth stands among a draw of each of 40 chains: evenly, if all is right."""
+    found = []
+    for _ in range(replications):
+        kappa, lam, share, n = truth(rng)
+        states = learn_columns(n, z, (CENTRE, ERROR), alpha, rng, chains=40)
+        last = next(islice(states, 60, None))
+        c = draw_cells(last, n, rng).sum(axis=(2, 3))[:, 0]
+        noise = rng.random(40) - 0.5  # κ is on a grid: ties are broken at random
+        found.append(
+            [
+                (np.log(last.kappa) + 1e-3 * noise < np.log(kappa)).mean(),
+                (last.lam < lam).mean(),
+                (c < share).mean(),
+            ]
+        )
+    return np.array(found)
+
+
+def even(x):
+    """Pearson's χ² of ranks in ten bins, in standard deviations above its mean."""
+    seen = np.histogram(x, bins=10, range=(0, 1 + 1e-9))[0]
+    expected = len(x) / 10
+    return (((seen - expected) ** 2 / expected).sum() - 9) / np.sqrt(18)
+
+
+@pytest.mark.slow
+def test_the_truth_has_an_even_rank(rng):
+    """Simulation-based calibration (Talts et al. 2018): κ, λ and the share of a class."""
+    found = ranks(rng, 150)
+    for column in found.T:
+        assert even(column) < 7  # Pr below 1e-6 for χ² with 9 degrees of freedom
+        assert abs(column.mean() - 0.5) < 5 * np.sqrt(1 / 12 / len(column))
+
+
+@pytest.mark.slow
+def test_calibration_finds_slopes_of_the_wrong_sign(rng):
+    found = ranks(rng, 150, z=-Z)
+    assert max(even(column) for column in found.T) > 7
+
+
+def test_tables_have_the_moments_of_their_sum(rng):
+    """Σ_i Bernoulli(a/(a + i)), below and above the cut at EACH."""
+    for n, a in ((3, 0.7), (40, 5.0), (400, 8.0), (400, 0.05)):
+        size = 40_000
+        draws = cells._tables(np.full((size, 1), n))(np.full((size, 1), a), rng)[:, 0]
+        p = a / (a + np.arange(n))
+        mean, var = p.sum(), (p * (1 - p)).sum()
+        assert abs(draws.mean() - mean) < 5 * np.sqrt(var / size) + 1e-12
+        fourth = (p * (1 - p) * (1 - 6 * p * (1 - p))).sum() + 3 * var**2
+        assert abs(draws.var() - var) < 5 * np.sqrt((fourth - var**2) / size) + 1e-12
+
+
+def test_slopes_are_those_of_two_normals(rng):
+    """Scores N(0, 1) and N(2, 1): the log odds rise by 2 per unit of score between the classes."""
+    score = np.linspace(-4, 6, 60)
+    density = [np.exp(-((score - mean) ** 2) / 2) for mean in (0, 2)]
+    n = np.array([[np.round(400 * p), np.round(40 * p)] for p in density]).astype(int)
+    slopes, errors = implied_slopes(n, n.sum(axis=0), score)
+    assert slopes[1] - slopes[0] == pytest.approx(2.0, abs=0.02)
+    assert (errors < 0.1).all()
+
+
+def test_units_count_by_how_many_they_stand_for():
+    """Drawn within predicted classes: the rare prediction must not count ten times as much."""
+    score = np.array([-1.0, 1.0])
+    whole = np.array([[[900, 300], [10, 90]], [[100, 100], [40, 160]]])
+    drawn = whole.copy()
+    drawn[:, 0] //= 10
+    everything, _ = implied_slopes(whole, whole.sum(axis=0), score)
+    weighted, _ = implied_slopes(drawn, whole.sum(axis=0), score)
+    assert weighted == pytest.approx(everything, rel=0.02)
+    assert implied_slopes(drawn, drawn.sum(axis=0), score)[0] != pytest.approx(everything, rel=0.02)
