@@ -42,6 +42,8 @@ def calibrated(
     v_hat: npt.ArrayLike,
     u_hat: npt.ArrayLike | None = None,
     w_hat: npt.ArrayLike | None = None,
+    t: npt.ArrayLike | None = None,
+    t2: npt.ArrayLike | None = None,
     *,
     design: str = "random",
     interval: float = 0.95,
@@ -55,7 +57,9 @@ def calibrated(
     (without `w_hat` it is left out, with a warning). As in the papers there is no finite population
     correction, so the interval is wide when much of the population was audited.
 
-    For totals, value and true class must be unrelated within a predicted class. "by_class" and
+    For totals with the audited values (`t`, `t2`), ĉ is the class's share of the audited *value*,
+    t_gh/t_·h: the separate ratio estimator, with its linearised variance (Cochran 1977, chapter 6).
+    Without them value and true class must be unrelated within a predicted class. "by_class" and
     "shifted" give a warning: Pr(s | ŝ) of such a test set is not the population's.
 
     References
@@ -83,7 +87,7 @@ def calibrated(
             f" {design!r} does not allow: the estimate is pulled towards the test set's own shares"
             " of the classes. Use method='constrained'."
         )
-    if u_hat is not None and w_hat is None:
+    if u_hat is not None and w_hat is None and (t is None or t2 is None):
         warnings.append(
             "The values within a predicted class are taken as equal, so the interval is too narrow:"
             " give their sums of squares per predicted class (predicted_squares)."
@@ -91,6 +95,9 @@ def calibrated(
     h = _audited(n.sum(axis=0), v, "`calibrated`", classes)
     n, v, u = n[:, h], v[h], u[h]
     m = n.sum(axis=0)
+    if u_hat is not None and t is not None and t2 is not None:
+        estimate, variance = _by_ratio(m, v, u, _floats(t)[:, h], _floats(t2)[:, h])
+        return _point(estimate, variance, interval, warnings, classes)
     c = n / m
     spread = np.zeros_like(u)
     if u_hat is not None and w_hat is not None:
@@ -98,6 +105,21 @@ def calibrated(
         spread = np.maximum(_floats(w_hat)[h] - u**2 / v, 0.0)
     variance = (c * (1 - c)) @ (m / (m - 1) * (u**2 / m + spread))
     return _point(c @ u, variance, interval, warnings, classes)
+
+
+def _by_ratio(m: Floats, v: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[Floats, Floats]:
+    """Σ_h û_h t_gh/t_·h and its variance Σ_h (û_h/t_·h)² m_h s²_h, s² that of y(1[s=g] − ĉ)."""
+    total = t.sum(axis=0)
+    valued = total != 0  # a predicted class whose audited values are all 0 says nothing
+    if (~valued & (u != 0)).any():
+        raise EstimateError(
+            "`calibrated` of a total needs audited units with a value in every predicted class.",
+            hint="audit units with a value, or use method='joint'.",
+        )
+    c = np.where(valued, t / np.where(valued, total, 1.0), 0.0)
+    squares = (1 - c) ** 2 * t2 + c**2 * (t2.sum(axis=0) - t2)
+    factor = np.where(valued, u / np.where(valued, total, 1.0), 0.0)
+    return c @ u, squares @ (factor**2 * m / (m - 1))
 
 
 def difference(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +104,11 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     if counts.bands is not None and settings.method == "joint" and _conjugate(settings):
         return cell_totals(counts, settings)
     rest, known = split(counts, settings.overlap)
+    told: dict[str, Any] = {}
+    by_rows = settings.asked == "auto" and settings.method == "constrained"
+    if by_rows and settings.P is None and (rest.v_hat == 0).any():
+        # a predicted class was audited in full: what is left of Θ_K has no volume
+        settings, told = replace(settings, method="full"), {"method": "full"}
     draw = rates_of(counts, rest, settings)
     paper = not settings.noise and settings.method in ("bayes", "constrained")
 
@@ -114,7 +120,7 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
         else:
             beta, found = _rest(rates, rest, settings)
         log_weight = found.log_weight + rates.log_weight
-        return Drawn(found.u, rates.P, beta, rates.log_weight, log_weight, rates.info)
+        return Drawn(found.u, rates.P, beta, rates.log_weight, log_weight, rates.info | told)
 
     return _condition(weighted, 0.0 if paper else known, settings)
 
@@ -213,7 +219,7 @@ METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
     "constrained": _bayesian,
     "joint": _bayesian,
     "full": _bayesian,
-    "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat"),
+    "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
     "difference": _classical(classical.difference, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
     "test_set": _classical(classical.test_set, "n", "v_hat", "u_hat", "t", "t2", overlap="overlap"),
 }

@@ -11,9 +11,10 @@ import numpy as np
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
 from trueup.draws.contingency import plug_in, solve_Q
-from trueup.draws.settings import make_settings
+from trueup.draws.settings import Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
+from trueup.estimate.assumptions import rates_follow_value, values_differ
 from trueup.estimate.design import DOUBTFUL, design_p_value, design_warning
 from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
@@ -88,6 +89,7 @@ def check(
         overlap=inside,
         classes=classes,
         missing=missing,
+        bands=True,
     )
     largest = population.largest(value, LARGEST) if value else None
     return check_counts(
@@ -127,7 +129,7 @@ def check_counts(
     if influence:
         findings.append(_influence(counts, prior, options))
     if counts.totals:
-        findings += _concentration(counts, largest)
+        findings += [*_values(counts, settings), *_concentration(counts, largest)]
     return Check(tuple(findings))
 
 
@@ -233,6 +235,28 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> Findin
         "its interval's half-width, the most of all classes"
     )
     return Finding("prior influence", move, move > MUCH, words)
+
+
+def _values(counts: Counts, settings: Settings) -> list[Finding]:
+    """Whether the audited values keep what methods assume of them."""
+    found = []
+    cells = settings.method == "joint" and counts.bands is not None
+    answer = "method 'auto' allows for it" if cells else "use a random test set, or `strata`"
+    for question, evidence in (
+        ("values differ by prediction", values_differ(counts)),
+        ("error rates depend on the value", rates_follow_value(counts)),
+    ):
+        if evidence is None:
+            continue
+        seen = evidence.p_value < DOUBTFUL
+        words = f"no sign of it (p = {evidence.p_value:.2g})"
+        if seen:
+            words = (
+                f"{evidence.words} (p = {evidence.p_value:.2g}): {answer}, while totals by "
+                "'inverse', 'calibrated' and 'constrained' would be biased"
+            )
+        found.append(Finding(question, evidence.p_value, seen, words))
+    return found
 
 
 def _concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:

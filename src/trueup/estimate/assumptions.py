@@ -1,0 +1,115 @@
+"""What the test set says of two assumptions about values: p-values and plain words.
+
+The methods that work with rows of P (`bayes`, `constrained`, `full`, `inverse`) take the values of
+a true class to be alike whatever the prediction. Those that work with predicted classes alone
+(`calibrated` without audited values) take the true class to be unrelated to the value within a
+predicted class. Real classifiers keep neither, and the audited values can show it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.count.bands import scores
+from trueup.count.counts import Counts
+from trueup.numerics import special
+
+__all__ = ["Evidence", "rates_follow_value", "values_differ"]
+
+Floats = NDArray[np.float64]
+
+LEAST = 2
+"""Audited units that a class needs on either side to be compared."""
+
+
+class Evidence(NamedTuple):
+    """The p-value, adjusted for the number of comparisons, and what was found, in words."""
+
+    p_value: float
+    words: str
+
+
+def values_differ(counts: Counts) -> Evidence | None:
+    """Test that, within a true class, values do not depend on whether the prediction is right.
+
+    For each class the mean of the wrongly predicted units against that of picking as many of its
+    units at random, and all classes together. With bands the values are scores of their logs, for
+    which a few large units do not decide; otherwise the values themselves. None if no class has two
+    audited units of either kind.
+    """
+    cells = _by_cell(counts)
+    if cells is None:
+        return None
+    n, mean, squares = cells
+    K = counts.K
+    right, own = np.eye(K, dtype=bool), n.sum(axis=1)
+    wrong = np.where(right, 0, n).sum(axis=1)
+    total = (n * mean).sum(axis=1) / np.maximum(own, 1)
+    score = np.where(right, 0.0, n * (mean - total[:, None])).sum(axis=1)
+    spread = (squares.sum(axis=1) - own * total**2) / np.maximum(own - 1, 1)
+    var = wrong * (own - wrong) / np.maximum(own, 1) * np.maximum(spread, 0.0)
+    use = (wrong >= LEAST) & (own - wrong >= LEAST) & (var > 1e-12 * np.maximum(total**2, 1e-300))
+    if not use.any():
+        return None
+    z = score[use] / np.sqrt(var[use])
+    together = score[use].sum() / np.sqrt(var[use].sum())
+    tests = [*np.abs(z), *([abs(together)] if use.sum() > 1 else [])]
+    p = float(min(1.0, 2 * special.ndtr(-max(tests)) * len(tests)))
+    g = int(np.flatnonzero(use)[np.abs(z).argmax()])
+    larger = "larger" if z[np.abs(z).argmax()] > 0 else "smaller"
+    return Evidence(
+        p,
+        f"audited units of class {counts.classes[g]!r} that were predicted wrongly have {larger} "
+        "values than those predicted right",
+    )
+
+
+def rates_follow_value(counts: Counts) -> Evidence | None:
+    """Test that, within a predicted class, the true class does not depend on the value.
+
+    The trend test of Cochran and Armitage, stratified by predicted class (Mantel): per true class
+    Σ z (n_gℓ − n_ℓ c_gh) against its variance given the margins. Needs bands of the value.
+    """
+    if counts.bands is None:
+        return None
+    K = counts.K
+    n = counts.bands.n.reshape(K, K, -1)
+    z = _score(counts)
+    n_l, n_h = n.sum(axis=0), n.sum(axis=(0, 2))
+    c = n.sum(axis=2) / np.maximum(n_h, 1)
+    centre = z - ((n_l * z).sum(axis=1) / np.maximum(n_h, 1))[:, None]
+    score = (n * centre).sum(axis=(1, 2))
+    each = (n_l * centre**2).sum(axis=1) / np.maximum(n_h - 1, 1)
+    var = (c * (1 - c) * each * n_h).sum(axis=1)
+    if not (var > 0).any():
+        return None
+    size = score / np.sqrt(np.where(var > 0, var, np.inf))
+    g = int(np.abs(size).argmax())
+    p = float(min(1.0, 2 * special.ndtr(-abs(size[g])) * max(K - (K == 2), 1)))
+    rarer = "rarer" if size[g] < 0 else "more common"
+    return Evidence(
+        p,
+        f"true class {counts.classes[g]!r} is {rarer} among large values than among small ones of "
+        "the same predicted class",
+    )
+
+
+def _score(counts: Counts) -> Floats:
+    assert counts.bands is not None
+    assert counts.bands.u_hat is not None
+    K = counts.K
+    return scores(counts.bands.v_hat.reshape(K, -1), counts.bands.u_hat.reshape(K, -1))
+
+
+def _by_cell(counts: Counts) -> tuple[Floats, Floats, Floats] | None:
+    """Units, mean and Σ of squares (K, K) of the audited values, or of their scores."""
+    if counts.bands is not None:
+        n = counts.bands.n.reshape(counts.K, counts.K, -1)
+        z, units = _score(counts), n.sum(axis=2).astype(float)
+        return units, (n * z).sum(axis=2) / np.maximum(units, 1), (n * z**2).sum(axis=2)
+    if counts.t is None or counts.t2 is None:
+        return None
+    return counts.n.astype(float), counts.t / np.maximum(counts.n, 1), counts.t2
