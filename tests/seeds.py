@@ -1,7 +1,7 @@
 """Random numbers for tests: each test has its own seed, derived from the seed of the run.
 
-`second_chance.py` starts a new `Source` for each run of a test. The environment variable TRUEUP_SEED
-sets the seed of the run, so one test run alone with it repeats exactly.
+`second_chance.py` starts a new `Source` for each run of a test. The environment variable
+TRUEUP_SEED sets the seed of the run, so one test run alone with it repeats exactly.
 """
 
 import hashlib
