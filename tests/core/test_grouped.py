@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.seeds import more
 
 import trueup as tu
-from tests.seeds import more
 from trueup.groups.figures import mid_quantiles
 
 K_LABELS = np.array(["a", "b", "c"])
