@@ -33,6 +33,7 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 STAMP = VENV / ".trueup-installed"
+WORKERS = ("-n", "auto", "--dist", "loadgroup")
 
 
 def main(arguments: list[str]) -> int:
@@ -65,7 +66,7 @@ def test(arguments: list[str]) -> int:
             "format": ["ruff", "format", "--check", "."],
             "types": ["mypy"],
             "tests": [
-                "pytest", "-n", "auto", "-r", "N", "--summary", path,
+                "pytest", *WORKERS, "-r", "N", "--summary", path,
                 *(["-m", "not slow"] if quick else []), *rest,
             ],
         }  # fmt: skip
@@ -121,7 +122,7 @@ def flakes(arguments: list[str]) -> int:
             del rest[at : at + 2]
             times, seconds = (value, seconds) if name == "--times" else (times, value)
     repeat = ["--flakes", times, "--flakes-seconds", seconds]
-    return call(PYTHON, "-m", "pytest", "-n", "auto", "-q", "-r", "N", *repeat, *rest)
+    return call(PYTHON, "-m", "pytest", *WORKERS, "-q", "-r", "N", *repeat, *rest)
 
 
 def docs(arguments: list[str]) -> int:

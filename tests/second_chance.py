@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ from _pytest.runner import runtestprotocol
 from tests import seeds
 
 SLOWEST = 20
+COSTLY = ("servers", "browser", "site", "lines", "ran")
+"""Fixtures that take long to make, so that only one worker should make them."""
 FRESH_ENTROPY = np.random.SeedSequence  # the real one
 
 
@@ -40,7 +43,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "search: looks for a counterexample among random inputs")
     if not os.environ.get("TRUEUP_SEED"):  # workers of xdist take that of the first process
         os.environ["TRUEUP_SEED"] = str(FRESH_ENTROPY().generate_state(1)[0])
     config.pluginmanager.register(Runner(config), "trueup-runner")
@@ -65,10 +67,20 @@ def pytest_report_header() -> str:
     return f"random tests use seed {os.environ['TRUEUP_SEED']} (set TRUEUP_SEED to repeat)"
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put slow tests first, so that no worker is left alone with one at the end."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put slow tests first; keep tests that share something costly on one worker of xdist."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            shared = [name for name in COSTLY if name in getattr(item, "fixturenames", ())]
+            if shared:
+                item.add_marker(pytest.mark.xdist_group(f"shared-{shared[0]}"))
+
+
+def plain_name(nodeid: str) -> str:
+    """Return the name of a test without the group that xdist writes behind it."""
+    return re.sub(r"@shared-\w+$", "", nodeid)
 
 
 class Runner:
@@ -154,7 +166,7 @@ class Runner:
         if renew and hasattr(item, "_initrequest"):
             item._initrequest()
         run_seed, self.seed, self.attempt = self.seed, seed, attempt
-        source = seeds.Source.of(seed, item.nodeid, attempt)
+        source = seeds.Source.of(seed, plain_name(item.nodeid), attempt)
         seeds._current.append(source)
         if "hypothesis.core" in sys.modules:
             sys.modules["hypothesis.core"].global_force_seed = source.seed
@@ -190,7 +202,9 @@ class Summary:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         self._note(report)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        report.nodeid = plain_name(report.nodeid)  # for everybody who reads the report
         self._note(report)
         found = dict(report.user_properties)
         if "processor time" in found:

@@ -83,9 +83,11 @@ def run(folder, source, seed, *options):
     folder.mkdir()
     path, summary = folder / "test_it.py", folder / "summary.json"
     path.write_text(source)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = search\n")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.second_chance", "-p", "no:cacheprovider",
-         f"--rootdir={folder}", "--summary", summary, "-n", "2", *options, path],
+         f"--rootdir={folder}", "--summary", summary, "-n", "2", "--dist", "loadgroup",
+         *options, path],
         cwd=ROOT, capture_output=True, text=True, env=os.environ | {"TRUEUP_SEED": str(seed)},
     )  # fmt: skip
     assert summary.exists(), done.stdout + done.stderr

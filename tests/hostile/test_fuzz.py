@@ -11,6 +11,7 @@ CASES = int(os.environ.get("TRUEUP_FUZZ_CASES", "250"))
 
 
 @pytest.mark.slow
+@pytest.mark.search
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_crash_no_hang_no_wrong_answer(kind):
     seed = int(fresh(len(kind)).integers(2**32))
