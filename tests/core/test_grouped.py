@@ -103,15 +103,22 @@ def test_intervals_of_groups_cover(rng):
     assert shares.mean() > 0.94 - 5 * error
 
 
-def test_groups_build_on_the_base_rates_of_the_draw(rng):
-    """P is nearly singular, so Qv̂/N is wild; the test set says how rare the class is."""
+def width_by_groups(rng):
+    """Return how wide the interval of the whole is with groups, relative to that without."""
     group = np.repeat(np.arange(100), 40)
     s = (rng.random(4000) < rng.beta(0.15, 2.85, 100)[group]).astype(int)
     units = pd.DataFrame({"predicted": s ^ (rng.random(4000) < 0.35), "group": group})
     test = units.assign(true=s).iloc[rng.choice(4000, 500, replace=False)]
-    by = tu.correct(units, test, by="group", classes=[0, 1], draws=1000).rows()[-1]
-    without = tu.correct(units, test, classes=[0, 1], draws=1000).rows()[-1]
-    assert by["upper"] - by["lower"] < 1.4 * (without["upper"] - without["lower"])
+    options = {"classes": [0, 1], "draws": 1000, "seed": int(rng.integers(2**32))}
+    by = tu.correct(units, test, by="group", **options).rows()[-1]
+    without = tu.correct(units, test, **options).rows()[-1]
+    return (by["upper"] - by["lower"]) / (without["upper"] - without["lower"])
+
+
+def test_groups_build_on_the_base_rates_of_the_draw(rng):
+    """P is nearly singular, so Qv̂/N is wild; the test set says how rare the class is."""
+    widths = [width_by_groups(rng) for _ in range(more(3))]
+    assert np.exp(np.mean(np.log(widths))) < 1.4  # one is 0.95, give or take 0.1
 
 
 @pytest.mark.parametrize("level", [3.0, -2.0])
