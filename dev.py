@@ -2,8 +2,12 @@
 """Everything a developer runs, on a machine that has only Python 3.11 or newer.
 
 python3 dev.py demo            a small data set, corrected with each method
-python3 dev.py test            lint, types and all tests
+python3 dev.py test            lint, types and all tests; other words go to pytest
 python3 dev.py test --quick    the same without the slow studies
+python3 dev.py flakes          run each random test 100 times with fresh seeds, on all cores, and
+                               print how often each fails; --times N for another number, and
+                               --seconds S to stop repeating a test after S seconds of processor
+                               time; other words go to pytest
 python3 dev.py docs            the documentation, as a site in `site/`
 python3 dev.py run CMD ...     any command inside the environment
 
@@ -13,55 +17,112 @@ The first use makes `.venv` beside this file: with uv where it works, else with 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 STAMP = VENV / ".trueup-installed"
+WORKERS = ("-n", "auto", "--dist", "loadgroup")
 
 
 def main(arguments: list[str]) -> int:
     """Run one command; its exit code is ours."""
     command, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
-    if command not in ("demo", "docs", "test", "run") or (command == "run" and not rest):
+    if command not in ("demo", "docs", "flakes", "test", "run") or (command == "run" and not rest):
         print(__doc__)
         return 2
     if sys.version_info < (3, 11):  # noqa: UP036  (somebody may call it with an older one)
         print(f"trueup needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
         return 2
-    install({"demo": "plot", "docs": "docs", "test": "test"}.get(command, ""))
+    install({"demo": "plot", "docs": "docs", "flakes": "test", "test": "test"}.get(command, ""))
     if command == "demo":
         return call(PYTHON, "-m", "trueup", "demo", *rest)
     if command == "docs":
         return docs(rest)
     if command == "run":
         return call(*rest)
-    return test(rest)
+    return flakes(rest) if command == "flakes" else test(rest)
 
 
 def test(arguments: list[str]) -> int:
     """Lint, format, types and tests; every step runs, and any failure fails the whole."""
     quick = "--quick" in arguments
     rest = [argument for argument in arguments if argument != "--quick"]
-    steps: list[list[str | Path]] = [
-        [PYTHON, "-m", "ruff", "check", "."],
-        [PYTHON, "-m", "ruff", "format", "--check", "."],
-        [PYTHON, "-m", "mypy"],
-        [PYTHON, "-m", "pytest", "-n", "auto", *(["-m", "not slow"] if quick else []), *rest],
-    ]
-    failed = []
-    for step in steps:
-        print(f"\n$ {' '.join(str(word) for word in step[1:])}", flush=True)
-        if call(*step):
-            failed.append(" ".join(str(word) for word in step[2:4]))
-    print("\nFailed: " + ", ".join(failed) if failed else "\nAll checks passed.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "summary.json"
+        steps: dict[str, list[str | Path]] = {
+            "lint": ["ruff", "check", "."],
+            "format": ["ruff", "format", "--check", "."],
+            "types": ["mypy"],
+            "tests": [
+                "pytest", *WORKERS, "-r", "N", "--summary", path,
+                *(["-m", "not slow"] if quick else []), *rest,
+            ],
+        }  # fmt: skip
+        failed = []
+        for name, step in steps.items():
+            print(f"\n$ {' '.join(str(word) for word in step)}", flush=True)
+            if call(PYTHON, "-m", *step):
+                failed.append(name)
+        told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    print("\n" + "\n".join(summary(failed, told)))
     return 1 if failed else 0
+
+
+def summary(failed: list[str], told: dict[str, Any]) -> list[str]:
+    """Return what failed and why, what was skipped and why, and the command to repeat it."""
+    lines = []
+    if found := told.get("first_failures"):
+        lines.append(f"Failed once, then ran again with a new seed and more data ({len(found)}):")
+        lines += [f"  {test}: {x['reason']} (seed {x['seed']})" for test, x in found.items()]
+    if found := told.get("skipped"):
+        lines.append(f"Skipped ({len(found)}):")
+        lines += [f"  {count} × {why}" for why, count in Counter(found.values()).most_common()]
+    repeat = {
+        "lint": "python3 dev.py run ruff check .",
+        "format": "python3 dev.py run ruff format .",
+        "types": "python3 dev.py run mypy",
+    }
+    for name in failed:
+        if name in repeat:
+            lines.append(f"Failed: {name}. Repeat it with\n  {repeat[name]}")
+    if "tests" in failed and (found := told.get("failed")):
+        lines.append(f"Failed tests ({len(found)}):")
+        lines += [f"  {test}: {why}" for test, why in found.items()]
+        names = shlex.join(found) if len(found) <= 10 else "--last-failed"
+        lines += [
+            "Repeat them with",
+            f"  TRUEUP_SEED={told['seed']} python3 dev.py run pytest {names}",
+        ]
+    elif "tests" in failed and told.get("skipped") and os.environ.get("TRUEUP_NO_SKIPS"):
+        lines.append("Failed: tests were skipped, and TRUEUP_NO_SKIPS is set.")
+    elif "tests" in failed:
+        lines.append("Failed: pytest stopped before its end; its message is above.")
+    return lines if failed else [*lines, "All checks passed."]
+
+
+def flakes(arguments: list[str]) -> int:
+    """Run each random test many times without a second chance; print how often each fails."""
+    rest, times, seconds = list(arguments), "100", "inf"
+    for name in ("--times", "--seconds"):
+        if name in rest[:-1]:
+            at = rest.index(name)
+            value = rest[at + 1]
+            del rest[at : at + 2]
+            times, seconds = (value, seconds) if name == "--times" else (times, value)
+    repeat = ["--flakes", times, "--flakes-seconds", seconds]
+    return call(PYTHON, "-m", "pytest", *WORKERS, "-q", "-r", "N", *repeat, *rest)
 
 
 def docs(arguments: list[str]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import dblquad, quad
+from scipy.integrate import quad
 from scipy.stats import beta as beta_distribution
 
 
@@ -38,16 +38,10 @@ class Binary:
             ((self.rho[1], 1), (self.rho[0], 1)),
         ):
             # integrate over the probability scale: bounded integrand, no poles at 0 and 1
-            value, _ = dblquad(
-                lambda s, r: function(self.v0(self.p.ppf(r), self.q.ppf(s))),
-                self.p.cdf(p_low),
-                self.p.cdf(p_high),
-                self.q.cdf(q_low),
-                self.q.cdf(q_high),
-                epsabs=1e-7,
-                epsrel=1e-7,
-            )
-            total += value
+            r, r_weight = _nodes(self.p.cdf(p_low), self.p.cdf(p_high))
+            s, s_weight = _nodes(self.q.cdf(q_low), self.q.cdf(q_high))
+            value = function(self.v0(self.p.ppf(r)[:, None], self.q.ppf(s)[None, :]))
+            total += r_weight @ value @ s_weight
         return total / sum(self.masses)
 
     def cdf(self, x):
@@ -66,3 +60,9 @@ class Binary:
         below = quad(inner, 0, split, args=(False,), limit=200)[0]
         above = quad(inner, split, 1, args=(True,), limit=200)[0]
         return (below + above) / sum(self.masses)
+
+
+def _nodes(low, high, count=400):
+    """Return nodes and weights of Gauss and Legendre's rule on an interval."""
+    x, weight = np.polynomial.legendre.leggauss(count)
+    return low + (high - low) * (x + 1) / 2, (high - low) / 2 * weight

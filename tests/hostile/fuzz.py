@@ -23,8 +23,10 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from tests.patience import Watch
+
 TIMEOUT = 120.0
-"""Seconds after which a case hangs."""
+"""Seconds of processor time after which a case hangs."""
 
 
 def tables(seed: int, rng: random.Random, ending: str) -> str:
@@ -165,14 +167,16 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdin.write(f"{kind} {seed}\n")
         self.process.stdin.flush()
-        ready, _, _ = select.select([self.process.stdout], [], [], timeout)
+        watch, ready, hang = Watch(self.process.pid, timeout), [], None
+        while not ready and hang is None:
+            ready, _, _ = select.select([self.process.stdout], [], [], 1.0)
+            hang = None if ready else watch.verdict()
         line = self.process.stdout.readline() if ready else ""
         if line:
             return json.loads(line)[2]
-        died = self.process.poll() is not None or ready
         self.stop()
         self.start()
-        return "CRASH the process died" if died else f"HANG over {timeout:g} s"
+        return "CRASH the process died" if ready else f"HANG {hang}"
 
     def stop(self) -> None:
         self.process.kill()

@@ -267,13 +267,16 @@ KINDS: dict[str, tuple[Callable[[random.Random, Page], str], int]] = {
 def run_case(kind: str, seed: int, page: Page) -> str:
     """One case: what became of it, in a word, or what is wrong."""
     try:
-        found = KINDS[kind][0](random.Random(seed), page)
+        with page.watched():
+            found = KINDS[kind][0](random.Random(seed), page)
     except judge.WrongError as error:
         found = f"WRONG {error}"
     except httpx.TimeoutException:
         found = f"HANG over {TIMEOUT:g} s"
     except Exception:
         found = "CRASH " + traceback.format_exc(limit=-4)
+    if page.hang:
+        found = f"HANG {page.hang}"
     said = page.log()
     return f"{found} CRASH in the log: {said[-1500:]}" if said.strip() else found
 

@@ -8,14 +8,21 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
+from tests.patience import PATIENCE, Watch
+
 OPTIONS = ("--port=0", "--no-open", "--max-upload=2MB")
-TIMEOUT = 60.0
-"""Seconds after which a request hangs."""
+MOST_TIME = 120.0
+"""Seconds of the server's processor time after which a case hangs."""
+TIMEOUT = PATIENCE
+"""Seconds by the clock, only to end a request that nothing else does."""
 MOST_GROWTH = 200
 """Megabytes that the server may grow by after its first cases."""
 
@@ -40,6 +47,27 @@ class Page:
         assert found, f"it did not start: {self.log()}"
         self.port = int(found[1])
         self.client = self.new_client()
+        self.hang: str | None = None
+        self._watch: Watch | None = None
+        self._ended = threading.Event()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Watch the server during a case; one that hangs is killed, which ends the request."""
+        self._watch = Watch(self._process.pid, MOST_TIME)
+        try:
+            yield
+        finally:
+            self._watch = None
+
+    def _look(self) -> None:
+        while not self._ended.wait(1.0):
+            watch = self._watch
+            if watch is not None and (verdict := watch.verdict()):
+                self.hang = verdict
+                self._process.kill()
+                return
 
     def new_client(self) -> httpx.Client:
         return httpx.Client(
@@ -78,15 +106,16 @@ class Page:
     def stop(self) -> list[str]:
         """End it with Ctrl-C; say what was not as it should be."""
         wrong = [] if self.alive() else ["CRASH the server died"]
-        until = time.monotonic() + 10  # who left a moment ago is cleaned up after
-        while not wrong and self.files_left() and time.monotonic() < until:
+        self._ended.set()
+        limit = time.monotonic() + PATIENCE / 10  # who left a moment ago is cleaned up after
+        while not wrong and self.files_left() and time.monotonic() < limit:
             time.sleep(0.1)
         if not wrong and (left := self.files_left()):
             wrong.append(f"WRONG files left while it runs: {left[:5]}")
         self.client.close()
         self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(30)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             wrong.append("HANG at the end")
             self._process.kill()

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import duckdb
 import pytest
 from click.testing import CliRunner
 
 import trueup as tu
+from tests.patience import PATIENCE
 from trueup.cli import main
 from trueup.present.output import write_whole, writer
 
@@ -21,14 +21,14 @@ TEST = "predicted,true,y\n" + "a,a,1\nb,b,2\na,b,2\nb,a,1\n" * 5
 NUMBERS = ["numbers", "--test", "4,1;2,3", "--predicted-counts", "10,90", "--draws", "100"]
 
 KILLED = """
-import os, sys, time
+import os, sys, threading
 from pathlib import Path
 from trueup.present import output
 real = os.fsync
 def slow(handle):
     real(handle)
     print("written beside", flush=True)
-    time.sleep(60)
+    threading.Event().wait()
 os.fsync = slow
 output.write_whole(Path(sys.argv[1]), b"new" * 100_000)
 """
@@ -75,7 +75,7 @@ def test_a_limit_on_file_sizes_is_an_error_in_words(tmp_path, ending):
         f"main({[*NUMBERS, '--output', str(target)]!r})"
     )
     done = subprocess.run(
-        [sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=120
+        [sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
@@ -159,9 +159,8 @@ def interrupted(process, after=3):
     """Send SIGINT after so many steps; give the exit code and what was printed."""
     for _ in range(after):
         assert process.stderr.readline().strip() == "drawing"
-    time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err.replace("drawing\n", "")
 
 

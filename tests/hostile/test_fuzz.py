@@ -7,10 +7,11 @@ import pytest
 from tests.hostile.fuzz import KINDS, bugs, fuzz
 from tests.seeds import fresh
 
-CASES = int(os.environ.get("TRUEUP_FUZZ_CASES", "250"))
+CASES = int(os.environ.get("TRUEUP_FUZZ_CASES", "100"))
 
 
 @pytest.mark.slow
+@pytest.mark.search
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_crash_no_hang_no_wrong_answer(kind):
     seed = int(fresh(len(kind)).integers(2**32))

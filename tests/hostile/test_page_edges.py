@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 import trueup as tu
 from tests.hostile.page_server import Page
-from tests.web.running import PECULIAR, client_of, until
+from tests.patience import PATIENCE
+from tests.web.running import PECULIAR, asked, client_of, until
 from trueup.cli import main
 from trueup.present.output import writer
 from trueup.web.guard import Guard
@@ -82,8 +83,8 @@ def test_an_origin_that_is_no_address(page):
 def test_an_address_is_ours_or_does_not_exist(page):
     assert "nothing" in words(page.get("/api/about/"), 404)["error"]
     whole = page.get("/static/main.js").content
-    for asked in ("bytes=0-1", "bytes=abc", "bytes=9999999-"):
-        answer = page.get("/static/main.js", headers={"Range": asked})
+    for span in ("bytes=0-1", "bytes=abc", "bytes=9999999-"):
+        answer = page.get("/static/main.js", headers={"Range": span})
         assert (answer.status_code, answer.content) == (200, whole)
 
 
@@ -124,10 +125,8 @@ def files_of(page):
 
 @pytest.mark.parametrize("what", ["table", "report"])
 def test_who_leaves_stops_the_table_and_the_report(page, what):
-    with httpx.Client(base_url=page.base_url, headers=page.headers, trust_env=False) as leaving:
-        leaving.timeout = httpx.Timeout(60, read=0.5)
-        with pytest.raises(httpx.ReadTimeout):
-            leaving.post(f"/api/numbers/{what}", json=SLOW)
+    with asked(page.base_url, f"/api/numbers/{what}", SLOW):
+        until(lambda: page.app.state.workers.running)
     until(lambda: not page.app.state.workers.running)
     until(lambda: not list(page.app.state.sessions.root.iterdir()))
 
@@ -138,7 +137,9 @@ def test_uploads_at_once_and_the_end_of_the_session(page, capfd):
 
     def send(role, content):
         with httpx.Client(base_url=page.base_url, headers=page.headers, trust_env=False) as client:
-            answer = client.put(f"/api/files/{role}", content=content, headers=headers, timeout=60)
+            answer = client.put(
+                f"/api/files/{role}", content=content, headers=headers, timeout=PATIENCE
+            )
             found.append(answer.status_code)
 
     def all_at_once(more=()):
@@ -172,7 +173,7 @@ def test_a_newer_request_stops_the_older_one_in_words(page, capfd):
     def ask():
         with httpx.Client(base_url=page.base_url, headers=page.headers, trust_env=False) as client:
             slow = given | {"draws": 9_000_000}
-            answer = client.post("/api/files/correct", json=slow, headers=headers, timeout=60)
+            answer = client.post("/api/files/correct", json=slow, headers=headers, timeout=PATIENCE)
             older.append((answer.status_code, json.loads(answer.text.splitlines()[-1])))
 
     thread = threading.Thread(target=ask)
@@ -208,7 +209,9 @@ def test_http_that_breaks_in_the_middle_is_refused_once():
     try:
         for request in ("POST /api/about", "POST /nothing", "POST /api/numbers", "HEAD /"):
             for chunk in (b"zz\r\nhello\r\n", b"-1\r\n\r\n"):
-                with socket.create_connection(("127.0.0.1", running.port), timeout=30) as line:
+                with socket.create_connection(
+                    ("127.0.0.1", running.port), timeout=PATIENCE
+                ) as line:
                     line.sendall(
                         f"{request} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Trueup: 1\r\n"
                         "Transfer-Encoding: chunked\r\n\r\n".encode()

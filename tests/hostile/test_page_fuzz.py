@@ -16,6 +16,7 @@ GIVEN = {"test": [[40, 3], [4, 30]], "predicted_counts": [430, 330], "draws": 10
 
 
 @pytest.mark.slow
+@pytest.mark.search
 def test_no_crash_no_hang_no_wrong_answer():
     seed = int(fresh(11).integers(2**32))
     assert bugs(fuzz(CASES, seed)) == [], f"seed {seed}"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.seeds import fresh_seed
 
 from trueup.paper.table1 import (
     METHODS,
@@ -18,9 +19,7 @@ from trueup.simulation import simulate
 
 @pytest.fixture(scope="module")
 def lines():
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"seed {seed}")
-    return {(x.design, x.n, x.method): x for x in table_1(1000, 500, seed)[0]}
+    return {(x.design, x.n, x.method): x for x in table_1(1000, 500, fresh_seed())[0]}
 
 
 def within(ours, error, theirs, their_error):

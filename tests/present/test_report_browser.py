@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import vl_convert
+from tests.patience import PATIENCE
 
 import trueup as tu
 from trueup.present.plots import specs_for
@@ -23,7 +24,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        running = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=1000 * PATIENCE
+        )
         yield running
         running.close()
 
@@ -43,6 +46,7 @@ def est():
 def opened(browser, path, **options):
     """Open a file with the network off; give the page and what it said or asked for."""
     context = browser.new_context(offline=True, **options)
+    context.set_default_timeout(1000 * PATIENCE)
     page, said, asked = context.new_page(), [], []
     page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: said.append(str(error)))

@@ -130,8 +130,7 @@ def test_weights_give_the_conjugate_answer(method, K):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "K"),
-    [(method, K) for K in (2, 3, 5) for method in ("bayes", "constrained")]
-    + [("joint", 3), ("full", 3)],
+    [(method, 3) for method in ("bayes", "constrained", "joint", "full")] + [("constrained", 5)],
 )
 def test_nuts_gives_the_conjugate_answer(method, K, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)  # weights never do
@@ -147,7 +146,7 @@ def test_nuts_gives_the_conjugate_answer(method, K, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "K"),
-    [(method, K) for K in (2, 3) for method in ("bayes", "constrained", "joint", "full")],
+    [(method, 3) for method in ("bayes", "constrained", "joint", "full")] + [("constrained", 2)],
 )
 def test_chains_without_gradient_give_the_conjugate_answer(method, K, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
-import time
 from contextlib import contextmanager
+from http.client import HTTPConnection
 
 import httpx
 import uvicorn
 
+from tests.patience import PATIENCE, until
 from trueup.web.run import free_socket
 
+__all__ = ["PECULIAR", "asked", "client_of", "running", "until"]
 PECULIAR = {
     "test": [[4, 1], [2, 3]],
     "predicted_counts": [10, 90],
@@ -26,7 +29,7 @@ def client_of(app):
     with (
         running(app) as url,
         httpx.Client(
-            base_url=url, headers={"X-Trueup": "1"}, trust_env=False, timeout=60
+            base_url=url, headers={"X-Trueup": "1"}, trust_env=False, timeout=PATIENCE
         ) as client,
     ):
         client.app = app
@@ -45,13 +48,17 @@ def running(app):
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE)
         listening.close()
 
 
-def until(true, seconds=20.0):
-    """Wait for something that happens in another process."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
+@contextmanager
+def asked(url, path, given):
+    """Ask for something and never read the answer; the end of the block is to leave."""
+    connection = HTTPConnection(httpx.URL(url).netloc.decode(), timeout=PATIENCE)
+    headers = {"X-Trueup": "1", "Content-Type": "application/json"}
+    connection.request("POST", path, json.dumps(given), headers)
+    try:
+        yield
+    finally:
+        connection.close()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import trueup
+from tests.patience import PATIENCE
 from tests.web.running import PECULIAR, running
 from trueup.web.server import make_app
 
@@ -19,7 +20,7 @@ if CHROMIUM is None:
 
 from playwright.sync_api import expect, sync_playwright  # noqa: E402
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,9 @@ def url():
 def browser():
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--font-render-hinting=none"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--font-render-hinting=none"],
+            timeout=1000 * PATIENCE,
         )
         yield launched
         launched.close()
@@ -61,7 +64,7 @@ def open_page(url, browser):
 
         context.route("**/*", route)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(url + "/" + fragment)

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from tests.patience import PATIENCE
 from trueup.cli import main
 from trueup.errors import OptionError
 from trueup.web.limits import parse_size
@@ -31,11 +32,11 @@ def test_it_serves_on_this_machine_only_and_stops_on_ctrl_c(tmp_path):
     try:
         line = process.stdout.readline()
         url = re.search(r"http://127\.0\.0\.1:\d+/", line)[0]
-        with httpx.Client(trust_env=False, timeout=30) as client:
+        with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
             assert "trueup" in client.get(url).text
             assert list(tmp_path.glob("trueup-page-*"))
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert process.returncode == 0

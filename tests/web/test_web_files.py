@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import csv
 import gzip
 import io
 import json
 import os
-import threading
 from pathlib import Path
 
-import httpx
 import pytest
 
 import trueup
-from tests.web.running import PECULIAR, client_of, running, until
+from tests.web.running import PECULIAR, asked, client_of, running, until
 from trueup.present.output import csv_text
 from trueup.web.guessing import guess
 from trueup.web.limits import Limits
@@ -227,16 +224,8 @@ def test_leaving_stops_the_computation_for_real():
     workers = app.state.workers
     slow = PECULIAR | {"draws": 9_000_000}
     with running(app) as url:
-        with (
-            httpx.Client(trust_env=False) as client,
-            pytest.raises(httpx.ReadTimeout),
-        ):
-            client.post(
-                f"{url}/api/numbers",
-                json=slow,
-                headers={"X-Trueup": "1"},
-                timeout=httpx.Timeout(30, read=1.5),
-            )
+        with asked(url, "/api/numbers", slow):
+            until(lambda: workers.running)
         # the client has gone; the process that worked for it must go too
         until(lambda: not workers.running)
     assert not workers.running
@@ -245,22 +234,12 @@ def test_leaving_stops_the_computation_for_real():
 def test_the_process_of_a_cancelled_job_is_gone_and_others_go_on():
     app = make_app()
     workers = app.state.workers
-    with running(app) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
-        headers = {"X-Trueup": "1"}
-        stop = httpx.Client(base_url=url, trust_env=False)
+    with client_of(app) as client:
         slow = PECULIAR | {"draws": 9_000_000}
-
-        def ask():
-            with contextlib.suppress(httpx.HTTPError):
-                stop.post("/api/numbers", json=slow, headers=headers, timeout=2)
-            stop.close()
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        until(lambda: workers.running)
-        (process,) = workers.running
-        assert client.post("/api/numbers", json=PECULIAR, headers=headers).status_code == 200
-        thread.join()
+        with asked(client.base_url, "/api/numbers", slow):
+            until(lambda: workers.running)
+            (process,) = workers.running
+            assert client.post("/api/numbers", json=PECULIAR).status_code == 200
         until(lambda: not workers.running)
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)

@@ -46,8 +46,8 @@ BORROWED = 1.0
 
 
 TINY = 1e-300
-MOST = 60.0
-"""Slopes are held to what a double can hold: exp(60 z) for |z| up to ten standard deviations."""
+MOST = 300.0
+"""Log odds beyond this are certainty; a double holds their exponential."""
 
 
 class Columns(NamedTuple):
@@ -132,7 +132,7 @@ def learn_columns(
 
         def fit(slope: Floats, w: Floats = w, a: Floats = a, tz: Floats = tz) -> Floats:
             """Log density of the slopes (C, K, H) given tables and w, x integrated out."""
-            grown = (w * np.exp(np.clip(slope, -MOST, MOST)[..., None] * z)).sum(axis=-1)
+            grown = (w * _odds(slope, z)).sum(axis=-1)
             return np.asarray(slope * tz - a * np.log1p(grown))
 
         here = fit(_slope(lam, s, d))
@@ -155,11 +155,14 @@ def learn_columns(
         gain = fit(_slope(lam, s, new)) - here - (new**2 - d**2) / (2 * var)
         d = np.where(-rng.standard_exponential(d.shape) < gain, new, d)
         upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
-        slope = np.clip(_slope(lam, s, d), -MOST, MOST)
-        E = np.exp(slope[..., None] * z)
+        E = _odds(_slope(lam, s, d), z)
         x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
         xE = np.maximum(x, TINY)[..., None] * E
         yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon)
+
+
+def _odds(slope: Floats, z: Floats) -> Floats:
+    return np.asarray(np.exp(np.clip(slope[..., None] * z, -MOST, MOST)))
 
 
 def _slope(lam: Floats, s: Floats, d: Floats) -> Floats:

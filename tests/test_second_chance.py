@@ -1,0 +1,166 @@
+"""The second chance of random tests: it hides nothing, and other tests do not have one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = '''
+import os
+from pathlib import Path
+
+import pytest
+import trueup as tu
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.seeds import fresh, more
+
+
+def note(x):
+    """Write x down for the test that runs, and return how many times it did so."""
+    name = os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split()[0]
+    path = Path(__file__).with_name(name + ".notes")
+    with path.open("a") as file:
+        print(x, file=file)
+    return len(path.read_text().splitlines())
+
+
+def test_once():
+    assert note(fresh().integers(2**40)) > 1, "bad luck"
+
+def test_twice():
+    note(fresh().integers(2**40))
+    raise AssertionError("no")
+
+def test_plain():
+    assert note(1) > 1, "no"
+
+def test_more():
+    fresh()
+    note(more(100))
+    assert more(100) > 100
+
+def test_package():
+    seeds = [tu.correct_counts([[9, 1], [1, 9]], [50, 60], draws=100).info["seed"] for _ in "ab"]
+    assert note(",".join(map(str, seeds))) > 1
+
+@pytest.mark.search
+def test_search():
+    note(fresh().integers(2**40))
+    raise AssertionError("found one")
+
+@given(st.integers())
+def test_hypothesis(x):
+    assert x < 100
+
+@pytest.fixture(scope="module")
+def table():
+    return note(fresh().integers(2**40))
+
+def test_table(table):
+    assert table > 1
+'''
+FLAKY = """
+from tests.seeds import fresh
+
+def test_coin():
+    assert fresh().integers(2) == 0
+
+def test_never():
+    fresh()
+
+def test_plain():
+    pass
+"""
+
+
+def run(folder, source, seed, *options):
+    """Run a file of tests on two workers; return its output, summary and notes."""
+    folder.mkdir()
+    path, summary = folder / "test_it.py", folder / "summary.json"
+    path.write_text(source)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = search\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tests.second_chance", "-p", "no:cacheprovider",
+         f"--rootdir={folder}", "--summary", summary, "-n", "2", "--dist", "loadgroup",
+         *options, path],
+        cwd=ROOT, capture_output=True, text=True, env=os.environ | {"TRUEUP_SEED": str(seed)},
+    )  # fmt: skip
+    assert summary.exists(), done.stdout + done.stderr
+    told = json.loads(summary.read_text().replace("test_it.py::", ""))
+    return done, told, {path.stem: path.read_text().split() for path in folder.glob("*.notes")}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("second") / "chance", SOURCE, 5)
+
+
+def test_a_random_test_that_fails_once_passes_and_is_listed(ran):
+    done, told, notes = ran
+    assert len(set(notes["test_once"])) == 2  # another seed
+    assert "test_once" not in told["failed"]
+    assert told["first_failures"]["test_once"] == {"seed": 5, "reason": "AssertionError: bad luck"}
+    assert "TRUEUP_SEED=5 test_it.py::test_once: AssertionError: bad luck" in done.stdout
+
+
+def test_a_random_test_that_fails_twice_fails(ran):
+    done, told, notes = ran
+    assert done.returncode == 1
+    assert len(notes["test_twice"]) == 2
+    assert "test_twice" in told["first_failures"]
+    assert told["failed"]["test_twice"] == "AssertionError: no"
+
+
+def test_a_test_without_randomness_runs_once(ran):
+    _, told, notes = ran
+    assert len(notes["test_plain"]) == 1
+    assert "test_plain" not in told["first_failures"]
+    assert told["failed"]["test_plain"] == "AssertionError: no"
+
+
+def test_the_second_run_has_more_data(ran):
+    assert ran[2]["test_more"] == ["100", "400"]
+
+
+def test_the_package_without_a_seed_is_random(ran):
+    assert "test_package" in ran[1]["first_failures"]
+    seeds = ",".join(ran[2]["test_package"]).split(",")
+    assert len(set(seeds)) == 4
+
+
+def test_a_counterexample_is_proof(ran):
+    """A search runs again with the same seed, so only what does not repeat is forgiven."""
+    _, told, notes = ran
+    assert set(told["failed"]) == {"test_twice", "test_plain", "test_search", "test_hypothesis"}
+    first, second = notes["test_search"]
+    assert first == second
+
+
+def test_a_random_fixture_that_tests_share_is_made_again(ran):
+    _, told, notes = ran
+    assert "test_table" in told["first_failures"]
+    assert len(set(notes["test_table"])) == 2
+
+
+def test_a_seed_repeats_a_test(ran, tmp_path):
+    _, _, same = run(tmp_path / "same", SOURCE, 5, "-k", "once or package or table")
+    _, _, other = run(tmp_path / "other", SOURCE, 6, "-k", "once or package or table")
+    for name in ("test_once", "test_package", "test_table"):
+        assert same[name] == ran[2][name]
+        assert not set(other[name]) & set(same[name])
+
+
+def test_flakes_counts_failures(tmp_path):
+    done, told, _ = run(tmp_path / "flaky", FLAKY, 5, "--flakes", "40")
+    found = told["flakes"]
+    assert set(found) == {"test_coin", "test_never"}
+    assert 0 < found["test_coin"]["failed"] < 40
+    assert found["test_never"]["failed"] == 0
+    lines = [line.split() for line in done.stdout.splitlines() if "/40" in line]
+    assert [line[-1].split("::")[1] for line in lines] == ["test_coin", "test_never"]
+    assert lines[1][1] == "7.216%"  # 1 − 0.05^(1/40)
