@@ -65,7 +65,7 @@ def test_every_form_is_the_function(text):
         ("diagonal", "diagonal:2"),
         ("diagonal:much", "diagonal:2"),
         ("diagonal:2:3", "diagonal:2"),
-        ("diagonal:-1", "positive number of units"),
+        ("diagonal:-1", "`strength` must be a number between 0 and"),
         ("from-range:web:0.9", "from-range:webshop:0.80-0.95"),
         ("from-range:web:0.95-0.80", "0 < low < high < 1"),
         ("from-range:web:0.60-0.85:2", "between 0 and 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.read.servers import Servers
@@ -13,7 +14,7 @@ THEIRS = ("pyspark", "py4j", "dask", "distributed", "ibis", "pandas", "psycopg",
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "engines" in item.path.parts:
+        if Path(__file__).parent in item.path.parents:
             for module in THEIRS:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:::{module}"))
 
