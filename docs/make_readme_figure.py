@@ -28,7 +28,7 @@ SHOWN = {
 
 
 def figures() -> tuple[list[dict[str, Any]], float]:
-    """Give a row per method with its estimate and interval in million euro, and the truth."""
+    """Return a row per method with its estimate and interval in million euro, and the truth."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         predictions, test_set, truth = make_files(Path(folder), SEED)

@@ -24,19 +24,19 @@ __all__ = [
 
 
 class TrueupError(ValueError):
-    """A problem with the input, in words: what must hold, what came, and one hint.
+    """A problem with the input, in words: what must hold, what we got, and one hint.
 
     Parameters
     ----------
     problem : str
-        What must hold and what came instead.
+        What must hold and what we got instead.
     hint : str, optional
         One thing the user can do about it.
 
     Examples
     --------
-    >>> print(TrueupError("`interval` must lie between 0 and 1; 95 came.", hint="write 0.95."))
-    `interval` must lie between 0 and 1; 95 came.
+    >>> print(TrueupError("`interval` must lie between 0 and 1; got 95.", hint="write 0.95."))
+    `interval` must lie between 0 and 1; got 95.
     <BLANKLINE>
     Hint: write 0.95.
     """

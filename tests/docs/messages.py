@@ -103,7 +103,9 @@ def _options() -> Iterator[str]:
 def _no_answer() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1], [0, 0]], [10, 90], method="inverse")
     yield raised(tu.correct_counts, [[2, 2], [3, 3]], [10, 90], method="inverse")
-    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [100, 0], design="shifted")
+    yield raised(
+        tu.correct_counts, [[4, 1], [2, 3]], [100, 0], design="shifted", method="constrained"
+    )
     yield raised(tu.correct_counts, [[4, 0], [2, 1]], [10, 90], method="calibrated")
     yield raised(
         tu.correct_counts, [[4, 1], [2, 3]], [10, 90], method="difference", design="shifted"

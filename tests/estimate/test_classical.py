@@ -251,7 +251,7 @@ def test_a_predicted_class_that_does_not_occur_is_no_problem(name):
 def test_one_test_unit_is_too_few(name):
     x = {"n": np.array([[1, 0], [0, 0]]), "v_hat": [60, 5], "u_hat": None, "w_hat": None}
     x |= {"t": None, "t2": None}
-    with pytest.raises(EstimateError, match=r"at least 2 test units.*1 came"):
+    with pytest.raises(EstimateError, match=r"at least 2 test units.*got 1"):
         ESTIMATORS[name](x)
 
 

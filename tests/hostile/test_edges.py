@@ -41,7 +41,7 @@ def test_ten_thousand_classes_have_a_clear_limit(tmp_path):
     labels = [f"class {i}" for i in range(10_000)]
     (tmp_path / "p.csv").write_text("predicted\n" + "\n".join(labels) + "\n")
     (tmp_path / "t.csv").write_text("predicted,true\n" + "".join(f"{x},{x}\n" for x in labels))
-    with pytest.raises(tu.ClassError, match="at most 500 classes; 10000 came"):
+    with pytest.raises(tu.ClassError, match="at most 500 classes; got 10000"):
         tu.correct(str(tmp_path / "p.csv"), str(tmp_path / "t.csv"))
 
 

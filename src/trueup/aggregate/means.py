@@ -26,12 +26,12 @@ Floats = NDArray[np.float64]
 APART = 0.2
 """Prior scale of ω, relative to the values of the class."""
 GRID = np.r_[0.0, np.geomspace(0.02, 20.0, 30)]
-"""Values of ω / the class's mean, and (without 0, times 10) of τ_g in population means."""
+"""Values of ω / the class's typical value, and (without 0, times 10) of τ_g / τ."""
 BORROWED = 2.0
 """Units of the class that each cell's typical value borrows, and of all classes its variance."""
 LEAST = 1e-6
 LEAST_FACTOR = 0.25
-"""What the population's Σy² may shrink variances to: part of a cell's share is uncertain."""
+"""The population's Σy² may shrink variances to this part: cell sizes are uncertain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ def _tau(
     size: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw τ²_g (R, K), half-Cauchy around the spread that a class without units would have."""
+    """Draw τ²_g (R, K), half-Cauchy, scaled by the spread of a class without audited units."""
     grid = 10 * GRID[1:]
     error = 1.0 / np.maximum(total.mean(axis=0), 1e-300)
     var = np.square(grid[:, None]) * tau2 + error

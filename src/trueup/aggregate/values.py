@@ -13,8 +13,8 @@ so the totals u (per true class) and û (per predicted class, known) are jointly
 
 u given û is normal with a known mean and variance, without an inverse of P. Without audited values
 k = 0, A = M and D = σ²M: as τ grows the mean is Q̃û with the rates P̃ = M/v that really occurred.
-With equal values u is ȳv exactly, so that totals of y = 1 are the counts. τ keeps a class of a
-handful of units from being given a fortune that its few units cannot have.
+With equal values u is ȳv exactly, so that totals of y = 1 are the counts. τ keeps a
+class of a few units from getting a total that so few units cannot have.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def totals_given_allocation(
     if N == 0:
         return np.zeros_like(v), even
     y_bar, y2_bar = T / N, w_hat.sum() / N
-    if not y2_bar > np.finfo(float).tiny:  # values of nothing, or whose squares are
+    if not y2_bar > np.finfo(float).tiny:  # all values, or their squares, are 0
         return y_bar * v, even
     # in units of about the values' own size, so that no product of squares overflows; a power of
     # two, which rounds nothing

@@ -41,7 +41,7 @@ def bin_tables(
     if prior.log and x.min() <= 0:
         raise DataError(
             f"Column {column!r} must be positive for its logarithm; got {x.min():g}.",
-            hint="leave out log=True, or the units without value.",
+            hint="leave out log=True, or the units without a positive value.",
         )
     bins = min(prior.bins, len(x) // LEAST)
     middles = (np.unique(x)[1:] + np.unique(x)[:-1]) / 2

@@ -22,7 +22,7 @@ Array = TypeVar("Array", Floats, Integers)
 MOST_CLASSES = 500
 # Counts are integers to the end; beyond this a float could not hold them exactly.
 MOST_UNITS = 2**53
-# Sums beyond this have squares, and those products, that a float cannot hold.
+# Beyond this, products of squared sums overflow a float.
 MOST_VALUE = 1e100
 
 
@@ -135,7 +135,7 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
             f"more than the population's: {counts.t.sum(axis=-2)[at]:g} of {counts.u_hat[at]:g}.",
             hint="is the value the same in both tables? Otherwise overlap=False (--no-overlap).",
         )
-    empty = v_hat == 0  # what is left there is rounding
+    empty = v_hat == 0  # the remainder is rounding
     u_hat = np.where(empty, 0.0, u_hat if counts.signed else np.maximum(u_hat, 0.0))
     w_hat = None if w_hat is None else np.where(empty, 0.0, np.maximum(w_hat, 0.0))
     return replace(counts, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat)
@@ -167,7 +167,7 @@ def make_counts(
 ) -> Counts:
     """Check the arrays and put them together; every message names the user's argument.
 
-    Parts may stand on axes before those of `Counts`. None for `n` is no test set at all.
+    Parts may stand on axes before those of `Counts`. `n` is None without a test set.
     """
     if n is None:
         n = np.zeros((*np.shape(v_hat), np.shape(v_hat)[-1]))
@@ -175,7 +175,7 @@ def make_counts(
     if n.ndim < 2 or n.shape[-2] != n.shape[-1]:
         raise DataError(
             "`test` must be a square matrix, one row for each true class and one column for each "
-            f"predicted class; shape {n.shape} came.",
+            f"predicted class; got shape {n.shape}.",
             hint="add a row or a column of zeros for a class that was never seen there.",
         )
     K, shape = n.shape[-1], n.shape[:-1]
@@ -203,19 +203,19 @@ def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
     """Refuse labels that are too few, too many or the same; before K × K arrays are made."""
     if len(classes) != K:
         raise ClassError(
-            f"`classes` must name each of the {K} rows of the matrix; {len(classes)} names came."
+            f"`classes` must name each of the {K} rows of the matrix; got {len(classes)} names."
         )
     if len(set(classes)) != K:
         twice = sorted({str(c) for c in classes if classes.count(c) > 1})
-        raise ClassError(f"`classes` must differ from each other; {twice} came more than once.")
+        raise ClassError(f"`classes` must differ from each other; got {twice} more than once.")
     if K < 2:
         raise ClassError(
-            f"There must be at least two classes; {K} came: {list(classes)}.",
+            f"There must be at least two classes; got {K}: {list(classes)}.",
             hint="with one class there is nothing to misclassify: the total is already right.",
         )
     if K > MOST_CLASSES:
         raise ClassError(
-            f"There may be at most {MOST_CLASSES} classes; {K} came.",
+            f"There may be at most {MOST_CLASSES} classes; got {K}.",
             hint="is that column really a class? An id or a value gives one class per unit.",
         )
 
@@ -236,7 +236,7 @@ def _check_sums(
         for x, name, most in ((sums, names[0], MOST_VALUE), (squares, names[1], MOST_VALUE**2)):
             if x is not None and (np.abs(x) > most).any():
                 raise DataError(
-                    f"`{name}` may be at most {most:g} in size; {np.abs(x).max():g} came.",
+                    f"`{name}` may be at most {most:g} in size; got {np.abs(x).max():g}.",
                     hint="give the value in a larger unit.",
                 )
             if x is not None and (x[units == 0] != 0).any():
@@ -258,11 +258,11 @@ def _whole(name: str, given: ArrayLike) -> Integers:
     if (values < 0).any() or (values != np.floor(values)).any():
         bad = values[(values < 0) | (values != np.floor(values))].flat[0]
         raise DataError(
-            f"`{name}` must hold counts, whole numbers of at least 0; {bad:g} came.",
+            f"`{name}` must hold counts, whole numbers of at least 0; got {bad:g}.",
             hint="weights or shares are not counts: give the number of units.",
         )
     if values.max() > MOST_UNITS or values.sum() > MOST_UNITS:  # the sum of floats may overflow
-        raise DataError(f"`{name}` may count at most 2**53 units; {values.max():g} and more came.")
+        raise DataError(f"`{name}` may count at most 2**53 units; got {values.max():g} or more.")
     return values.astype(np.int64)
 
 
@@ -270,12 +270,12 @@ def _real(name: str, given: ArrayLike) -> Floats:
     try:
         values = np.asarray(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"`{name}` must hold numbers only; {given!r} came.") from None
+        raise DataError(f"`{name}` must hold numbers only; got {given!r}.") from None
     if values.size == 0:
         raise DataError(f"`{name}` must not be empty.")
     if not np.isfinite(values).all():
         raise DataError(
-            f"`{name}` must hold finite numbers; {values[~np.isfinite(values)].flat[0]} came.",
+            f"`{name}` must hold finite numbers; got {values[~np.isfinite(values)].flat[0]}.",
             hint="remove or repair the units with a missing or infinite value first.",
         )
     return values

@@ -58,7 +58,7 @@ def gather_groups(
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
-    if population.name == test_set.name:  # two files of one name: messages must tell which
+    if population.name == test_set.name:  # two files of one name: messages must say which
         name = population.name
         population.name, test_set.name = f"{name} (predictions)", f"{name} (the test set)"
     columns = columns if overlap else replace(columns, id=None)

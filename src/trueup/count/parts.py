@@ -189,7 +189,7 @@ def _whole(
 
 
 def _sorted(labels: Iterable[Label]) -> list[Label]:
-    """Sort labels of which some may be None, which come last, and some dates, others times."""
+    """Sort labels, None last; dates and times may be mixed."""
     return sorted(set(labels), key=lambda label: [_order(x) for x in label])
 
 

@@ -44,7 +44,7 @@ def weigh_beta(
     """Draw from the same distribution where practically no draw of `exact_beta` has a weight.
 
     Normal draws on the simplex are a proposal, around r = (v̂ + 1)/(N + K). Their density is
-    exp(−(N + K)χ²/2) with χ² = Σ_h (ρ_h − r_h)²/r_h; the weight makes the likelihood of it.
+    exp(−(N + K)χ²/2) with χ² = Σ_h (ρ_h − r_h)²/r_h; the weight corrects it to the likelihood.
     """
     more = v_hat.sum() + len(v_hat)
     r = (v_hat + 1) / more
@@ -69,5 +69,5 @@ def columns(P: Floats, beta: Floats) -> Floats:
     """c_gh = Pr(s = g | ŝ = h) = p_gh β_g / Σ_k p_kh β_k: Bayes' rule, each column sums to 1."""
     theta = P * beta[:, :, None]
     rho = theta.sum(axis=1, keepdims=True)
-    # a class that is never predicted has no units to allocate: any column will do
+    # a class that is never predicted has no units to allocate: any column is as good
     return np.where(rho > 0, theta / np.where(rho > 0, rho, 1.0), 1 / P.shape[-1])

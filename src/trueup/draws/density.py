@@ -56,7 +56,7 @@ def make_posterior(counts: Counts, rest: Counts, settings: Settings) -> Posterio
     """Put it together; under `joint` the test set's true classes say something about β too.
 
     Then v̂ is what was not audited. It may be negative where the test set is not in the population:
-    with the n_gh of its column the density is proper all the same.
+    with the n_gh of its column the density is still proper.
     """
     prior, n = settings.prior, counts.n
     gamma, v_hat = prior.gamma, rest.v_hat
@@ -96,7 +96,7 @@ def _log_p(x: Any, it: Posterior, xp: Any) -> Any:
 
 
 def back(x: Floats, it: Posterior) -> tuple[Floats, Floats | None]:
-    """Give P, and c where base rates are drawn too, of simplices (R, J, K)."""
+    """Return P, and c where base rates are drawn too, from simplices (R, J, K)."""
     with np.errstate(divide="ignore"):
         log_p, more = _log_p(np.log(x), it, np)
     P = np.exp(log_p)

@@ -83,7 +83,7 @@ def run_nuts(
     tell = settings.progress
 
     class Telling(NUTS):  # type: ignore[misc]
-        """NUTS that says how far it is."""
+        """NUTS with a progress report."""
 
         def sample(self, state: Any, *arguments: Any) -> Any:
             if tell is not None:
@@ -143,7 +143,7 @@ def draw_regression(
     A test set drawn from the population tells of columns, Pr(true | predicted, x), and nothing
     else is needed. Otherwise it tells of rows, Pr(predicted | true, x); base rates of every bin
     then follow from v̂ ~ Mult(N, Pᵀβ), where N above `MOST_UNITS` counts as that many: the normal
-    error of a share is then at most half a percentage point, and NUTS takes steps of some size.
+    error of a share is then at most half a percentage point, and NUTS need not take tiny steps.
     """
     load_numpyro()
     import jax

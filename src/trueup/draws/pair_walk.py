@@ -1,6 +1,6 @@
-"""Chains for priors with walls, where a gradient is no guide: truncated and ordered rates.
+"""Chains for priors with walls, where gradients do not help: truncated and ordered rates.
 
-Within one simplex at a time two components share what they have between them anew; the rest stays.
+Each move redistributes the mass of two components of one simplex; the others stay.
 The share moves by a normal step in its log odds, and a step through a wall is not taken. Many
 chains walk side by side; each pair of components learns its own step size during warm-up.
 """
@@ -81,7 +81,7 @@ def _sweep(
     it: Posterior,
     rng: np.random.Generator,
 ) -> Floats:
-    """Move every pair once in every chain; give the share of chains in which each moved."""
+    """Move every pair once in every chain; return the share of chains in which each moved."""
     moved = np.empty(len(pairs))
     for i, (j, g, k) in enumerate(pairs):
         both = x[:, j, g] + x[:, j, k]

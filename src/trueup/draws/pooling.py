@@ -1,9 +1,9 @@
-"""Error rates that differ: a contingency matrix for each stratum, pooled as far as data tell.
+"""Error rates that differ: a contingency matrix for each stratum, partially pooled.
 
 Rows of P of the strata j = 1 … J are drawn towards each other, p_g^(j) ~ Dir(κ_g m_g). Given
 (κ, m) each stratum is conjugate: its prior is alpha_gh = κ_g m_gh. (κ, m) is learned from the test
-sets of all strata, which are Dirichlet-multinomial given it, and several draws of it carry what is
-not known about it. With a `random` test set the default method works in columns,
+sets of all strata, which are Dirichlet-multinomial given it, and several draws of it carry its
+uncertainty. With a `random` test set the default method works in columns,
 Pr(true g | predicted h); those depend on base rates, which differ between strata far more than
 error rates do, so rows are pooled there too: `draw_rows` draws P given pooled rows and such a test
 set.
@@ -52,7 +52,7 @@ class StrataPrior:
     kappa : (L, K) ndarray or None
         Learned concentration of each row: how many test units the other strata are worth.
     without_test : (J,) ndarray of bool
-        Strata without a test unit, answered by what the others say.
+        Strata without a test unit, which rest on the others.
     """
 
     alpha: Floats
@@ -87,7 +87,7 @@ def pool_strata(
         How many draws of (κ, m) to make.
     """
     if pooling not in POOLINGS:
-        raise OptionError(f"`pooling` must be one of {list(POOLINGS)}; {pooling!r} came.")
+        raise OptionError(f"`pooling` must be one of {list(POOLINGS)}; got {pooling!r}.")
     without_test = n.sum(axis=(1, 2)) == 0
     if pooling == "none":
         alpha = np.broadcast_to(prior.alpha, (1, *n.shape)).copy()

@@ -31,7 +31,7 @@ __all__ = ["Draw", "Rates", "rates_of"]
 
 Floats = NDArray[np.float64]
 
-# Weights will do while this share of the draws is effective and the Pareto shape is below 0.7.
+# Weights are enough while this share of the draws is effective and the Pareto shape is below 0.7.
 ENOUGH = 0.1
 MOST_K = 0.7
 # Draws that are tried before weights are trusted, where they cost next to nothing.
@@ -56,7 +56,7 @@ Draw = Callable[[int], Rates]
 
 
 def rates_of(counts: Counts, rest: Counts, settings: Settings) -> Draw:
-    """Give the function that draws the rates; `rest` are the units that were not audited."""
+    """Return the function that draws the rates; `rest` are the units that were not audited."""
     if settings.P is not None:
         return _known(settings.P, counts, rest, settings)
     if settings.regression is not None:
@@ -73,7 +73,7 @@ def _even(size: int) -> Floats:
 
 
 def _bayes(counts: Counts, rest: Counts, settings: Settings) -> Draw:
-    """The Dirichlet posterior of P as it is (Theorem 1)."""
+    """The Dirichlet posterior of P without the constraint (Theorem 1)."""
     a = posterior(settings.prior, counts.n).alpha
 
     def draw(size: int) -> Rates:
@@ -114,9 +114,9 @@ def _constrained(counts: Counts, rest: Counts, settings: Settings) -> Draw:
 def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     """The exact posterior when the test set was drawn from the population: Dirichlet columns.
 
-    With γ_g ≠ Σ_h α_gh those are weighted by Π β_g^(γ_g − Σ_h α_gh). Where that does not do, as
-    when much is known of the rates and nothing of the base rates, a chain draws from the same
-    posterior: that of `full` when the test set's classes add to what is known of β.
+    With γ_g ≠ Σ_h α_gh those are weighted by Π β_g^(γ_g − Σ_h α_gh). Where few draws
+    keep a weight, as when much is known of the rates and nothing of the base rates, a chain draws
+    from the same posterior: that of `full` when the test set's classes add to what is known of β.
     """
     prior, rng = settings.prior, settings.rng
     own = prior.alpha.sum(axis=1)
@@ -210,7 +210,7 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
 
 
 def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Draw:
-    """Draws for a prior that is not conjugate: weighted where that will do, else by MCMC."""
+    """Draws for a prior that is not conjugate: weighted where that is enough, else by MCMC."""
 
     def weighted(size: int) -> Rates:
         rates = draw(size)
@@ -239,7 +239,7 @@ def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Dra
 
 
 def _enough(log_weight: Floats) -> bool:
-    """Whether weights will do: enough draws are effective, and no tail makes that a fluke."""
+    """Whether weights are enough: many draws are effective, and the tail is not too heavy."""
     share = effective_size(log_weight) / len(log_weight)
     return bool(share >= ENOUGH and pareto_k(log_weight) < MOST_K)
 
@@ -251,7 +251,7 @@ def log_tilt(P: Floats, settings: Settings) -> Floats:
     if np.isnan(found).any() or (found == np.inf).any():
         raise OptionError(
             f"The log density of prior {settings.prior.name!r} must be a number or −inf at every "
-            "P; NaN or +inf came."
+            "P; got NaN or +inf."
         )
     return found
 

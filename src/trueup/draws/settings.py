@@ -65,7 +65,7 @@ class Settings:
 
     @property
     def values_carry(self) -> bool:
-        """Whether audited values speak for the population: not those of another period."""
+        """Whether audited values hold for the population: those of another period need not."""
         return self.design != "shifted"
 
 
@@ -100,7 +100,7 @@ def make_settings(
     if draws * K * K > MOST_CELLS:
         raise OptionError(
             f"`draws` times the squared number of classes may be at most {MOST_CELLS:,}; "
-            f"{draws:,} draws of {K} classes came.",
+            f"got {draws:,} draws of {K} classes.",
             hint=f"ask for {MOST_CELLS // (K * K):,} draws or fewer.",
         )
     if seed is None:
@@ -133,15 +133,15 @@ def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:
         P = P[None]
     if P.shape[1:] != (K, K) or not len(P):
         raise OptionError(
-            f"`P` must be a matrix of shape {(K, K)} or draws of it, {('R', K, K)}; shape "
-            f"{np.shape(given)} came.".replace("'", ""),
+            f"`P` must be a matrix of shape {(K, K)} or draws of it, {('R', K, K)}; got "
+            f"shape {np.shape(given)}.".replace("'", ""),
             hint="rows are true classes, columns predicted ones, in the order of `classes`.",
         )
     sums = P.sum(axis=-1)
     if not (np.isfinite(P).all() and (P >= 0).all() and (np.abs(sums - 1) < 1e-6).all()):
         raise OptionError(
-            "Every row of `P` must hold rates of at least 0 that sum to 1; a row with sum "
-            f"{float(sums.flat[np.abs(sums - 1).argmax()]):g} came.",
+            "Every row of `P` must hold rates of at least 0 that sum to 1; got a row with "
+            f"sum {float(sums.flat[np.abs(sums - 1).argmax()]):g}.",
             hint="rows are true classes: divide each by its sum. Is the matrix transposed?",
         )
     return np.asarray(P / sums[..., None])
@@ -158,15 +158,15 @@ def check_options(
         _whole("seed", seed, least=0, most=2**128)
     if not (isinstance(interval, int | float) and 0 < interval < 1):
         raise OptionError(
-            f"`interval` must be a probability between 0 and 1; {interval!r} came.",
+            f"`interval` must be a probability between 0 and 1; got {interval!r}.",
             hint="write 0.95 for a 95% interval.",
         )
 
 
 def one_of(name: str, given: Any, known: tuple[str, ...]) -> None:
-    """Refuse a word that is not known."""
+    """Refuse a word that is not in the list."""
     if given not in known:
-        raise OptionError(f"`{name}` must be one of {list(known)}; {given!r} came.")
+        raise OptionError(f"`{name}` must be one of {list(known)}; got {given!r}.")
 
 
 def _whole(name: str, given: Any, *, least: int, most: int) -> None:
@@ -176,5 +176,5 @@ def _whole(name: str, given: Any, *, least: int, most: int) -> None:
         whole = least - 1
     if whole != given or isinstance(given, bool) or not least <= whole <= most:
         raise OptionError(
-            f"`{name}` must be a whole number from {least:,} to {most:,}; {given!r} came."
+            f"`{name}` must be a whole number from {least:,} to {most:,}; got {given!r}."
         )

@@ -16,8 +16,8 @@ __all__ = ["cautions", "signal"]
 
 BAYESIAN = ("bayes", "constrained", "joint", "full")
 TOLD_FROM_ZERO = 0.75
-"""Standard errors; below it the interval leans on the prior and on the bound at 0. `trueup verify`
-counts how often that is said where intervals miss, and where they do not."""
+"""Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
+counts how often the warning appears where intervals miss, and where they do not."""
 MOST_NAMED = 5
 DOUBTFUL = 0.01
 FEW = 5
@@ -26,7 +26,7 @@ FEW = 5
 
 
 def cautions(counts: Counts, settings: Settings) -> list[str]:
-    """Give every caution that these data and settings call for, in plain words."""
+    """Return every caution that these data and settings call for, in plain words."""
     method, design = settings.method, settings.design
     if method == "naive":
         return []
@@ -91,7 +91,7 @@ def signal(counts: Counts, prior: Concentrations, overlap: bool) -> NDArray[np.f
 
     With P̂ the posterior mean of P and β̂ = Q̂v̂/N, an error δP moves β̂ by −Q̂(δP)ᵀβ̂, and the rows
     of P are independent Dirichlets. Audited units are known, so only the others' share can err.
-    Rates that cannot be inverted tell nothing: 0.
+    If the rates cannot be inverted, 0.
     """
     a = posterior(prior, counts.n).alpha
     size = a.sum(axis=1, keepdims=True)

@@ -60,7 +60,7 @@ def calibrated(
     For totals with the audited values (`t`, `t2`), ĉ is the class's share of the audited *value*,
     t_gh/t_·h: the separate ratio estimator, with its linearised variance (Cochran 1977, chapter 6).
     Without them value and true class must be unrelated within a predicted class. "by_class" and
-    "shifted" give a warning: Pr(s | ŝ) of such a test set is not the population's.
+    "shifted" bring a warning: Pr(s | ŝ) of such a test set is not the population's.
 
     References
     ----------
@@ -144,8 +144,9 @@ def difference(
     together and divides by n + N − 1. Without `w_hat`, (N/n)·Σf² of the test set stands in for it.
 
     PPI estimates the mean of the source that the population came from, so for the total of *this*
-    population the first term is caution, small while n is well below N. With λ = 1, the difference
-    estimator of survey sampling, the classes add up to the total; tuned classes need not.
+    population the first term is cautious; it is small while n is well below N. With λ = 1, the
+    difference estimator of survey sampling, the classes add up to the total; with tuned λ they
+    need not.
 
     References
     ----------
@@ -180,7 +181,7 @@ def difference(
     if power_tuning:
         covariance = (af - a1 * f1 / m) / m
         pooled = (w + f2 - (u + f1) ** 2 / (N + m)) / (N + m - 1)
-        # Predictions that do not vary cancel out of the estimate; λ = 0 says so.
+        # Predictions that do not vary cancel out of the estimate, as with λ = 0.
         lam = np.divide(covariance, (1 + m / N) * pooled, out=np.zeros_like(u), where=pooled > 0)
         lam = np.clip(lam, 0.0, 1.0)
     d1, d2 = a1 - lam * f1, a2 - 2 * lam * af + lam**2 * f2
@@ -208,7 +209,7 @@ def test_set(
     "by_prediction" the strata are the predicted classes. The variance is
     Σ_h v_h²·s_h²·(1/n_h ∓ 1/v_h), s_h² with n_h − 1: minus (the finite population correction) when
     the test units belong to the population (`overlap`), plus when they do not and all v_h values
-    are to be predicted. `u_hat` only says that totals are meant.
+    are to be predicted. `u_hat` only shows that totals are wanted.
 
     References
     ----------
@@ -260,12 +261,12 @@ def _cells(
     t2: npt.ArrayLike | None,
     who: str,
 ) -> tuple[Floats, Floats]:
-    """Give Σy and Σy² of the test units per cell, which are n and n for counts."""
+    """Return Σy and Σy² of the test units per cell; for counts both are n."""
     if u_hat is None:
         return n, n
     if t is None or t2 is None:
         raise EstimateError(
-            f"{who} of a total needs Σy and Σy² of the test units per cell; they did not come.",
+            f"{who} of a total needs Σy and Σy² of the test units per cell; one is missing.",
             hint="call tu.correct with both tables, or use method='calibrated'.",
         )
     return _floats(t), _floats(t2)
@@ -274,7 +275,7 @@ def _cells(
 def _enough(m: float, who: str) -> None:
     if m < 2:
         raise EstimateError(
-            f"{who} needs at least 2 test units for a standard error; {m:g} came.",
+            f"{who} needs at least 2 test units for a standard error; got {m:g}.",
             hint="audit more units.",
         )
 

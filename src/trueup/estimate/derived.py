@@ -34,7 +34,7 @@ class Figure(NamedTuple):
 
 
 def summarise_draws(draws: ArrayLike, interval: float = 0.95) -> Figure:
-    """Give median and equal-tailed interval over the first axis.
+    """Return median and equal-tailed interval over the first axis.
 
     A draw that is not defined (0/0: the share of a class in a group without value) is left out;
     where none is defined the figures are NaN.

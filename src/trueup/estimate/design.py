@@ -22,7 +22,7 @@ DOUBTFUL = 0.01
 def design_p_value(
     n: NDArray[np.int64], v_hat: NDArray[np.int64], *, overlap: bool, rng: np.random.Generator
 ) -> float | None:
-    """How often a random test set's predicted classes differ as much from the population's.
+    """P-value: how often a random test set differs at least this much from the population.
 
     Pearson's chi-square of the test set's column totals against v̂/N; drawn without replacement
     when the audited units are in the population. None when there is nothing to compare.
@@ -70,7 +70,7 @@ def chi_square_tail(freedom: int, x: float) -> float:
 
 
 def design_warning(counts: Counts, p_value: float | None) -> str | None:
-    """What to say when a test set called random does not look random."""
+    """The warning for a test set called random that does not look random."""
     if p_value is None or p_value >= DOUBTFUL:
         return None
     in_test = counts.n.sum(axis=0) / counts.n.sum()

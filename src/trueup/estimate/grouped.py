@@ -45,8 +45,8 @@ def estimate_parts(
         )
     if found.groups.columns and not settings.noise:
         raise OptionError(
-            "Groups (`by`) must have `noise`: their units are allocated one by one; noise=False "
-            "came.",
+            "Groups (`by`) must have `noise`: their units are allocated one by one; got "
+            "noise=False.",
             hint="leave out noise=False (--no-noise), or leave out `by`.",
         )
     stratified = bool(found.strata.columns) and pooling != "complete"
@@ -105,7 +105,7 @@ def _strata(
     else:
         if settings.method in ("bayes", "constrained") and settings.asked != "auto":
             raise OptionError(
-                f"Partial pooling needs method 'joint' or 'full'; {settings.method!r} came.",
+                f"Partial pooling needs method 'joint' or 'full'; got {settings.method!r}.",
                 hint='leave method="auto", or say pooling="none".',
             )
         from_population = settings.design in ("random", "by_prediction")
@@ -136,7 +136,7 @@ def _alone(counts: Counts, settings: Settings) -> Stratum:
     assert answer.draws is not None
     assert answer.P is not None
     beta = answer.beta
-    if beta is None:  # the paper's steps have P alone; where there are no units, any rates will do
+    if beta is None:  # the paper's steps have P alone; without units any rates are as good
         rest, _ = split(counts, settings.overlap)
         beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
     return Stratum(answer.draws, answer.P, beta, answer.info)
@@ -214,7 +214,7 @@ def _groups(
     if settings.draws * B * K > MOST_CELLS:
         raise OptionError(
             f"With `by` and `strata` together all draws are in memory: at most {MOST_CELLS:,} "
-            f"numbers; {settings.draws:,} draws of {B:,} groups and {K} classes came.",
+            f"numbers; got {settings.draws:,} draws of {B:,} groups and {K} classes.",
             hint="ask for fewer draws, or correct one stratum at a time.",
         )
     draws = np.zeros((settings.draws, B, K))

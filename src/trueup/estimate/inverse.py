@@ -41,7 +41,7 @@ def inverse(
         raise EstimateError(
             "`inverse` needs estimated rates P̂ that can be inverted; this P̂ is singular: in the "
             "test set the predictions do not tell some true classes apart.",
-            hint='a Bayesian method can answer all the same: method="auto".',
+            hint='a Bayesian method still has an answer: method="auto".',
         )
     u = solve_Q(P, u_hat)
     w_hat = counts.w_hat if counts.totals else counts.v_hat.astype(float)

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 # Conditioning keeps drawing until this share of the wanted draws is effective ...
 ENOUGH = 0.8
-# ... or this many times as many were drawn.
+# ... or until this many times as many were drawn.
 MOST_POOLS = 10
 # Samplers whose draws come chain by chain; those of the others are in random order.
 BY_CHAIN = ("nuts", "pair walk")
@@ -39,7 +39,7 @@ BY_CHAIN = ("nuts", "pair walk")
 def estimate(
     counts: Counts, settings: Settings, native: Callable[[dict[str, list[Any]]], Any]
 ) -> Estimate:
-    """Run the chosen method and put figures, draws and what made them together."""
+    """Run the chosen method; return figures, draws and how they were made."""
     return finish(METHODS[settings.method](counts, settings), counts, settings, native)
 
 
@@ -49,7 +49,7 @@ def finish(
     settings: Settings,
     native: Callable[[dict[str, list[Any]]], Any],
 ) -> Estimate:
-    """Sum up what a method gave, with what made it."""
+    """Summarise the answer of a method, and record how it was made."""
     figures = summarise(answer, counts.naive, settings.interval)
     for name, x in figures.items():
         if x is not None and not np.isfinite(x).all():
@@ -75,7 +75,7 @@ def finish(
     warnings = [*cautions(counts, settings), *answer.info.get("warnings", ())]
     info |= answer.info | {"warnings": warnings}
     if answer.draws is not None:
-        info["ess"] = float(info["ess"] or len(answer.draws))  # independent unless it says so
+        info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
         errors = median_error(answer.draws, info["ess"])
         info["monte_carlo_error"] = [float(x) for x in errors]
     return Estimate(counts.classes, counts, answer.draws, answer.P, info, figures, native)

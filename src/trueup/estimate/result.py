@@ -25,7 +25,7 @@ MOST_PRINTED = 40
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method gives back: draws to summarise, or figures of its own, or both.
+    """What a method returns: draws to summarise, or figures of its own, or both.
 
     `beta` (R, K) are the base rates, on each draw, of the units that were not audited.
     """
@@ -52,7 +52,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Corrected counts or totals per class, with how sure one can be.
+    """Corrected counts or totals per class, with their uncertainty.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Estimate:
         return self.whole if self.groups is None else self.groups.draws
 
     def rows(self) -> list[dict[str, Any]]:
-        """Give a dict per class: class, naive, estimate, mean, sd, lower, upper.
+        """Return a dict per class: class, naive, estimate, mean, sd, lower, upper.
 
         With `by`, a dict per group and class with the group's columns first, then the whole, which
         has None in those columns.
@@ -104,16 +104,16 @@ class Estimate:
 
     @property
     def table(self) -> Any:
-        """The rows as a dataframe of the kind that came in; else pandas, Polars or PyArrow."""
+        """The rows as a dataframe of the input's kind; for files pandas, Polars or PyArrow."""
         rows = self.rows()
         return self._native({name: [row[name] for row in rows] for name in rows[0]})
 
     def share(self) -> list[dict[str, Any]]:
-        """Give the share of each class within its group (or within the whole), with interval."""
+        """Return the share of each class within its group (or within the whole), with interval."""
         return self._derived(derived.share(self._joint_draws(), self.info["interval"]))
 
     def contrast(self, a: Hashable, b: Hashable) -> list[dict[str, Any]]:
-        """Give b − a and the growth (b − a)/a per class, for two groups by label, with intervals.
+        """Return b − a and the growth (b − a)/a per class, for two groups by label, with intervals.
 
         Labels are as in the rows; a tuple of them for several `by` columns.
         """
@@ -129,13 +129,13 @@ class Estimate:
         ]
 
     def rank(self) -> list[dict[str, Any]]:
-        """Give the rank of each group per class, 1 for the largest, with interval."""
+        """Return the rank of each group per class, 1 for the largest, with interval."""
         if self.groups is None:
             raise OptionError("Ranks compare groups.", hint="give `by`.")
         return self._derived(derived.rank(self._joint_draws(), self.info["interval"]))
 
     def probability(self, above: float) -> list[dict[str, Any]]:
-        """Give Pr(u > above) for each class, and each group with `by`."""
+        """Return Pr(u > above) for each class, and each group with `by`."""
         chance = derived.probability_above(self._joint_draws(), above)
         return self._derived_rows({"probability": chance})
 
@@ -149,11 +149,11 @@ class Estimate:
         return written
 
     def sensitivity(self, priors: Any = ("jeffreys", "uniform")) -> Any:
-        """Give the estimate under other priors side by side; see `trueup.study.sensitivity`."""
+        """Return the estimate under other priors, side by side; see `trueup.study.sensitivity`."""
         return import_module("trueup.study.sensitivity").sensitivity(self, priors)
 
     def to_arviz(self) -> Any:
-        """Give the draws as ArviZ takes them, with named coordinates; see `trueup.present.arviz`."""
+        """Return the draws for ArviZ, with named coordinates; see `trueup.present.arviz`."""
         return import_module("trueup.present.arviz").to_arviz(self)
 
     def again(self, **changes: Any) -> Estimate:
@@ -165,7 +165,7 @@ class Estimate:
     def _joint_draws(self) -> Floats:
         if self.draws is None:
             raise EstimateError(
-                "This needs the joint draws, which there are none of.",
+                "This needs joint draws, and none were kept.",
                 hint="use a method with draws; with many groups, keep_draws=True.",
             )
         return self.draws
@@ -268,7 +268,7 @@ def _plain(x: Any) -> float | None:
 
 
 def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Floats | None]:
-    """Give the figures of each row; from draws: median, mean, sd and equal-tailed interval."""
+    """Return the figures of each row; from draws: median, mean, sd and equal-tailed interval."""
     figures: dict[str, Floats | None] = dict.fromkeys(FIGURES)
     figures["naive"] = naive
     if answer.draws is not None:
@@ -284,7 +284,7 @@ def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Float
 
 
 def median_error(draws: Floats, ess: float) -> Floats:
-    """Give the Monte Carlo standard error of the medians, from the draws' own order.
+    """Return the Monte Carlo standard error of the medians, from the draws' own order.
 
     The rank of the median among `ess` draws has standard deviation √ess/2; the values at those
     ranks bracket it. No variance is needed, and some of these posteriors have none.

@@ -1,7 +1,7 @@
 """Independent draws in blocks, side by side: a generator for each block, a thread for each core.
 
-NumPy lets go of Python's lock while it draws and computes, so threads do. The blocks, and so the
-draws, are the same on any number of cores.
+NumPy releases Python's lock while it draws and computes, so threads are enough. The blocks, and so
+the draws, are the same on any number of cores.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def in_blocks(
     *,
     block: int | None = None,
 ) -> Iterator[Block]:
-    """Give ``work(part, generator)`` for consecutive parts of `size` draws, in order.
+    """Yield ``work(part, generator)`` for consecutive parts of `size` draws, in order.
 
     A draw takes `each` numbers, and a part about `block` of them. One block is done here, with
     `rng` itself. Of many, one more than there are threads exists at a time, so that memory does

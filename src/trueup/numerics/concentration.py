@@ -21,7 +21,7 @@ Prior = Callable[[Floats], Floats]
 
 MIDDLE = 10.0
 """Prior median of κ: κ/(κ + 10) is uniform on (0, 1), so no degree of pooling is favoured."""
-# κ beyond this is complete pooling, and below its inverse none: only floating point could tell.
+# κ above this is complete pooling, and below its inverse none, to floating-point precision.
 LOG_MOST = np.log(1e7)
 
 
@@ -31,7 +31,7 @@ def log_middle(kappa: Floats) -> Floats:
 
 
 def log_dirichlet_multinomial(log_a: Floats, X: Floats) -> Floats:
-    """Σ_j log Pr(X_j | a), without the part that a does not touch.
+    """Σ_j log Pr(X_j | a), without the part that does not depend on a.
 
     ``log_a`` is (…, K) and ``X`` (…, J, K); the answer has the leading shape.
     """
@@ -50,9 +50,9 @@ def walk(
     Parameters
     ----------
     log_a : (…, K) ndarray
-        Where the chains stand.
+        The current states of the chains.
     X : (…, J, K) ndarray
-        The counts, that broadcast with the chains.
+        The counts, which broadcast with the chains.
     log_prior : callable
         Log density of the prior with respect to log a.
     step : (K + 1,) ndarray
@@ -63,7 +63,7 @@ def walk(
     Returns
     -------
     log_a, accepted
-        The new places, and which share of each kind of move was accepted, (K + 1,).
+        The new states, and which share of each kind of move was accepted, (K + 1,).
     """
     K = log_a.shape[-1]
 

@@ -58,10 +58,10 @@ def dirichlet(a: Floats, chains: int, rng: np.random.Generator) -> tuple[Floats,
 
 
 def refresh(log_p: Floats, a: Floats, r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Propose rows from which Dir(a) is left as it is, in detailed balance; r = 0 forgets p.
+    """Propose rows in detailed balance with Dir(a); with r = 0 they are independent of p.
 
     With X ~ Gamma(a), B ~ Beta(ra, (1−r)a) and G ~ Gamma((1−r)a), X' = BX + G is again Gamma(a):
-    BX and (1−B)X are independent gammas and the second is drawn anew (the beta-gamma
+    BX and (1−B)X are independent gammas and the second is redrawn (the beta-gamma
     autoregression of Lewis, McKenzie and Hugus, 1989). The correlation of X and X' is r.
 
     Parameters

@@ -121,7 +121,7 @@ def draw_simplex_normal(
     Notes
     -----
     The classes are taken in one order for all draws: those nearest to their bound first, since
-    what they allow decides most, and the largest last, as the remainder. With cov = L Lᵀ in that
+    their bounds matter most, and the largest last, as the remainder. With cov = L Lᵀ in that
     order, class j given those before it is normal with mean m_j + Σ_{i<j} L_ji z_i and standard
     deviation L_jj, held to [0, T − Σ_{i<j} u_i]; the upper bound is what u ≥ 0 of all later
     classes implies.

@@ -1,7 +1,7 @@
 """SciPy's special functions, loaded when the first of them is needed.
 
 Loading them takes 0.2 to 0.3 s, more than most answers do, and the usual answer needs none. So
-``from trueup import special``, then ``special.ndtr(x)``.
+``from trueup.numerics import special``, then ``special.ndtr(x)``.
 """
 
 from importlib import import_module

@@ -36,7 +36,7 @@ def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampl
     """Systematic resampling: draw r is kept floor or ceil of size · w_r / Σw times.
 
     The draws are shuffled first: equal steps through draws that come in a pattern (a chain, a
-    grid, two samplers in turn) can fall in with its period and keep one kind only. They are
+    grid, two samplers in turn) can match its period and keep one kind only. They are
     shuffled again afterwards, so that copies of one draw do not stand together.
 
     Parameters
@@ -68,7 +68,7 @@ def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampl
 
 
 def pareto_k(log_weight: Floats) -> float:
-    """Fit a generalised Pareto distribution to the largest weights and give its shape k.
+    """Fit a generalised Pareto distribution to the largest weights and return its shape k.
 
     The fit is that of Zhang and Stephens (2009): an average over a grid of profile likelihoods,
     with the weakly informative prior of Vehtari et al. for few draws. Equal weights give −inf.
@@ -98,7 +98,7 @@ def pareto_k(log_weight: Floats) -> float:
         b = 1 / x[-1] + (1 - np.sqrt(len(grid) / (grid - 0.5))) / (3 * quartile)
         k = np.log1p(-b[:, None] * x).mean(axis=1)
         profile = n * (np.log(-b / k) - k - 1)
-    usable = np.isfinite(profile)  # at b = 0 it is 0/0: its neighbours do
+    usable = np.isfinite(profile)  # at b = 0 it is 0/0
     if not usable.any():
         return np.inf
     b, profile = b[usable], profile[usable]

@@ -1,6 +1,6 @@
-"""Counts and totals per group of any size: additive, permissible, and pooled as data tell.
+"""Counts and totals per group of any size: additive, permissible, and partially pooled.
 
-Read in this order: `draw` (what there is), `allocate` (units to true classes), `totals` (values),
+Read in this order: `draw` (what there is), `allocate` (units to true classes), `values` (totals),
 `concentration` (what groups share).
 """
 

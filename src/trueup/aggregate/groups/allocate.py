@@ -4,7 +4,7 @@ The model of one group b, given a draw of P and of the concentrations a = κμ t
 
     β_b ~ Dir(a),   s_i ~ β_b,   ŝ_i ~ p_{s_i}     for each unit i of the group.
 
-Base rates are drawn first (`groups.rates`), with the units' classes summed out; given those, the
+Base rates are drawn first (`base_rates`), with the units' classes summed out; given those, the
 units of each predicted class are allocated, M_·h ~ Multinomial(v̂_bh, c_·h), c_gh ∝ β_bg p_gh.
 """
 

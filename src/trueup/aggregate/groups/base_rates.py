@@ -3,15 +3,15 @@
     π(β) ∝ Π_g β_g^(α_g − 1) Π_h (Σ_g β_g p_gh)^v̂_h,
 
 with α = κμ and what is known of the group besides. Every draw of P has a chain of its own, so
-nothing of one draw of P lingers in the next. A move changes one class's share w = β_g and scales
+no draw depends on the one before. A move changes one class's share w = β_g and scales
 the others, which leaves a density in one dimension,
 
     w^(α_g − 1) (1 − w)^(Σα − α_g − 1) Π_h (w p_gh + (1 − w) q_h)^v̂_h,   q = the others' prediction.
 
 Beta distributions come close to it (`groups.share`), so that most proposals are accepted, whatever
-the group's size; with two classes an accepted one owes nothing to what was before it. Data
+the group's size; with two classes a proposal is independent of the current state. Data
 augmentation, units and rates in turn, is slow where classes are rare or hard to tell apart, and its
-binomials cost more than these. Rates are carried as logs: with a small α most are no floats.
+binomials cost more than these. Rates are kept as logs: with a small α most would underflow.
 
 Inside, classes come first and draws last, (K, …, G, R): each step then works on long rows.
 """
@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 Mixture = tuple[Floats, Floats]
 
 SWEEPS = 3
-"""Moves of each class; `python studies/group_chains.py` prints what is left of the start."""
+"""Moves of each class; `python studies/group_chains.py` prints how much the start still matters."""
 
 # Steps to the mode at the mean of P.
 FIXED = 8
@@ -105,7 +105,7 @@ def _mix(x: Mixture | None, y: Mixture | None) -> Mixture:
 def _follow(
     centre: Floats, stretch: Floats, rows: Floats, shape: Floats, v_hat: Integers
 ) -> Floats:
-    """Give β (K, G, R) near the mode given each draw of P, from that at the mean of P.
+    """Return β (K, G, R) near the mode given each draw of P, from that at the mean of P.
 
     One step of the expectation map F from the fixed point β̄ at the mean of P, stretched by
     (I − ∂F/∂β)⁻¹, follows the fixed point to first order as P varies (Newton's step).
@@ -154,7 +154,7 @@ def _fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> tuple[Floats, Flo
     """β̄ = F(β̄) for each group, given one P, and (I − ∂F/∂β)⁻¹ there.
 
     F never lowers Σ α log β + Σ v̂ log π, which is concave, but climbs slowly; Newton's step is
-    taken where it climbs higher. It may go the wrong way: a class that is rare in the prior and
+    taken where it climbs higher. It may go down: a class that is rare in the prior and
     common in the group has ∂F/∂β > 1 near 0.
     """
     size, units = v_hat.sum(axis=1, keepdims=True), v_hat.T.astype(float)

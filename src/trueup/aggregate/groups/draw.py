@@ -1,4 +1,4 @@
-"""Counts and totals per group of any size: additive, permissible, and pooled as data tell.
+"""Counts and totals per group of any size: additive, permissible, and partially pooled.
 
 Groups (regions, months, industries) share the contingency matrix P; their base rates differ. For
 each draw of P, whatever method it came from, the units of every group are allocated to true classes
@@ -117,7 +117,7 @@ class GroupAnswer:
     Attributes
     ----------
     median, mean, sd, lower, upper : (B, K) ndarray
-        Of each group and class; the interval is equal-tailed (`groups.figures`).
+        Of each group and class; the interval is equal-tailed (`groups.quantiles`).
     whole : (R, K) ndarray
         The sum over groups, on every draw.
     draws : (R, B, K) ndarray or None

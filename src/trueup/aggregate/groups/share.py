@@ -25,7 +25,7 @@ class Share:
     """One class's share w given the others' proportions: its density, and one to propose from.
 
     Both are densities of z = logit w, which reaches places that w as a float cannot. The proposal
-    knows nothing of where the chain is. It mixes four beta distributions: one with the target's
+    does not depend on the current state. It mixes four beta distributions: one with the target's
     mode and curvature; one wider; and one for each tail, α log w at 0 and (Σα − α) log(1 − w) at
     1, with all units of the other classes or all of this one. So the target over the proposal is
     bounded, and no chain stays in a tail for long.
@@ -69,7 +69,7 @@ class Share:
         self.height = [np.log(x) - y for x, y in zip((fit, WIDE, zero, one), norm, strict=True)]
 
     def move(self, z: Floats, rng: np.random.Generator, times: int = 1) -> Floats:
-        """Propose a new z and accept it by Metropolis and Hastings' rule, some times."""
+        """Propose a new z and accept it by the rule of Metropolis and Hastings, several times."""
         weight = self._log_weight(z)
         for _ in range(times):
             new = self.draw(rng)
@@ -105,11 +105,10 @@ class Share:
         return np.asarray(alpha * log_w + other * log_v + log_fit(pi, self.units))
 
     def _fit(self, guess: Floats, N: Floats) -> tuple[Floats, Floats, Floats]:
-        """Give the mode in z, and (a, b) of the beta distribution with it and its curvature.
+        """Return the mode in z, and (a, b) of the beta distribution with it and its curvature.
 
         Σα log β + Σ v̂ log π is concave in w, so there is one mode, and the slope's sign says on
-        which side of it one is: Newton's step is taken unless it leaves what is left, else that is
-        halved.
+        which side of it one is: take the Newton step if it stays in the bracket; otherwise bisect.
         """
         alpha, other = self.prior
         total = alpha + other + N

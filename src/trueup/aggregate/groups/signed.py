@@ -7,14 +7,14 @@ the same variance in each class that is Bayes' rule.
 
 Only Σy and Σy² of a cell are known. A cell of two units *is* two known values; one of up to SMALL
 is taken for two halves with the same mean and variance. In larger cells all units have the cell's
-mean for y, and how values differ within them is left to `totals.split_signed`. Of the distance
+mean for y, and how values differ within them is left to `values.split_signed`. Of the distance
 d = ȳ − m of a cell, the part k = σ²/(σ² + nω²) counts: values have variance σ² within cells, and
 groups have levels of variance ω² (estimated as by Paule and Mandel 1982). In a cell of many units
 another level of y is the group's, not the class's.
 
 θ and λ are solved for on each draw: over all cells predicted h, the share of class g must be c_gh
 and the covariance of being g with y must be c_gh(r_g − Σ_k c_kh r_k), or the part 1/n of it that is
-between large cells. So the whole is as it must be for values of any distribution.
+between large cells. Totals over groups then match the ungrouped totals, whatever y's distribution.
 """
 
 from __future__ import annotations
@@ -63,14 +63,15 @@ class Halves:
 def halve(
     P: Floats, beta: Floats, means: Floats, v_hat: Integers, u_hat: Floats, w_hat: Floats | None
 ) -> Halves:
-    """Give small cells two values for one mean, and say what values tell of classes.
+    """Return small cells as two halves, and what their values say about classes.
 
     Parameters
     ----------
     P, beta, means : (R, K, K), (R, K) and (R, K) ndarray
         Draws of the contingency matrix, and the population's base rates and mean values on each.
     v_hat, u_hat, w_hat : (B, K) ndarray
-        Units, Σy and Σy² per group and predicted class. Without Σy² values tell nothing.
+        Units, Σy and Σy² per group and predicted class. Without Σy² values say
+        nothing about classes.
     """
     (R, K), B = means.shape, len(v_hat)
     stretch = np.ones((2 * K, R))

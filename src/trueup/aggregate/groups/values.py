@@ -1,4 +1,4 @@
-"""Given how a group's units fall: how its value falls, cell by cell, never outside what can be.
+"""Given how a group's units fall: how its value falls, cell by cell, always within its bounds.
 
 A cell, the v̂_bh units of group b predicted h, has a known total û_bh. A unit of value in it
 belongs to class g with probability c_gh r_g / Σ_k c_kh r_k, where r_g is the mean value of class g,
@@ -144,7 +144,7 @@ def split_signed(
     say of classes (`groups.signed`). Within a cell the mean values r_g (`means`, (R, K)) enter as
     differences: class g has M_g(ȳ + r_g − Σ_k M_k r_k/v̂) on average, where the differences are held
     to the variance that the cell has, and are up to `stretch` (H, R) times as large where it has
-    more, so that on average they are what they must be. A half of a small cell has none.
+    more, so that they average to the required class differences. Half-cells have no spread.
     """
     K, H, G, R = M.shape
     u = np.zeros((K, G, R))

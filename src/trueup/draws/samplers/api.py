@@ -26,8 +26,8 @@ LONG_PILOT = 500_000
 WORK = 100_000_000
 """Numbers that rejection may draw for one call: about five seconds."""
 MAX_SWEEPS = 36_000
-"""Sweeps × K, where chains stop in any case: a minute or two, which only data that contradict each
-other take."""
+"""Sweeps × K, where chains stop in any case: a minute or two, reached only if the data contradict
+each other."""
 MAX_PROPOSALS = 20_000_000
 
 
@@ -81,7 +81,7 @@ def draw_constrained(
     K = len(v_hat)
     if sampler not in ("auto", "exact", "rejection", "chain"):
         raise OptionError(
-            f"`sampler` must be auto, exact, rejection or chain; {sampler!r} came.",
+            f"`sampler` must be auto, exact, rejection or chain; got {sampler!r}.",
             hint='leave it at "auto".',
         )
     if sampler == "exact" and K != 2:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 RHAT = 1.01
 RESTART = 1.05
-"""With R-hat above this, the run so far counts as warm-up and what it learnt is learnt again."""
+"""With R-hat above this, the run so far counts as warm-up and adapts again."""
 HOPELESS, PATIENCE = 2.0, 2000
 """With R-hat above the first after so many sweeps, chains sit in places of their own: the data
 contradict each other, and ten times as long would not help."""
@@ -81,10 +81,10 @@ def run_chains(
         Where the randomness comes from; blocks of chains have generators spawned from it.
     progress : callable, optional
         Called with the fraction done, an estimate. If it has a true attribute `keep_on_interrupt`,
-        Ctrl-C ends the run and gives the draws so far, with a warning that says how many there are.
+        Ctrl-C ends the run and returns the draws so far, with a warning that counts them.
     max_sweeps, max_seconds : int, float, optional
-        Where to stop in any case, and say so. (A limit in seconds depends on the machine: with it,
-        a seed may no longer give the same draws.)
+        Where to stop in any case, with a warning. (A limit in seconds depends on the machine:
+        with it, a seed may no longer give the same draws.)
     """
     blocks, chains = plan(size)
     keep = -(-size // (blocks * chains))

@@ -1,4 +1,4 @@
-"""The column move: another way through the same set, for classes that the test set hardly knows.
+"""The column move: another way through the same set, for classes with hardly any test units.
 
 In the coordinates c_gh = β_g p_gh / ρ_h = Pr(true g | predicted h) the set Θ_K is a product of K
 simplices, the columns of c, and with θ = c diag(ρ) the density is Π c^(a−1) times

@@ -1,4 +1,4 @@
-"""What every sampler gives back."""
+"""What every sampler returns."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The posterior is Π Dir(p_g; a_g) · Dir(β; γ) · Π_h ρ_h^(v̂_h) with ρ = Pᵀβ. A row, or β, is proposed
 in detailed balance with its Dirichlet and accepted by the likelihood of v̂ alone. With few units
-that likelihood is flat and these are the moves that carry; with many, those of `rows` are.
+that likelihood is flat and these moves go far; with many, those of `rows` do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TINY = np.finfo(float).tiny
 
 
 def move_freely(state: State, r: float, target: Target, rng: np.random.Generator) -> None:
-    """Propose once for β and once for every row with β as it is, keeping the part r of each."""
+    """Propose once for β and once for every row with β fixed, keeping the part r of each."""
     if target.gamma is None:
         return
     log_beta = np.log(np.maximum(state.beta, TINY))

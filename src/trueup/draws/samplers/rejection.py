@@ -1,4 +1,4 @@
-"""Step two of the paper as it stands: draw from the posterior, keep what falls in Θ_K(v̂)."""
+"""Step two of the paper: draw from the posterior, keep what falls in Θ_K(v̂)."""
 
 from __future__ import annotations
 

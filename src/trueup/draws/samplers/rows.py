@@ -59,7 +59,7 @@ class State:
     rho: Floats
 
     def __post_init__(self) -> None:
-        # room for the pivot: a fresh array of this size costs more than what is written into it
+        # room for the pivot: allocating it costs more than writing into it
         self.pivot = np.empty_like(self.Q)
         self.log_det = np.zeros(self.beta.shape[1])
 
@@ -106,7 +106,7 @@ def permissible(P: Floats, rho: Floats) -> NDArray[np.bool_]:
 
 
 def tidy(state: State, target: Target) -> None:
-    """Compute Q, and β from ρ or (`full`) ρ from β, again, against rounding errors that add up.
+    """Recompute Q, and β from ρ or (`full`) ρ from β, before rounding errors add up.
 
     Under `full` P may be singular to the last digits: such a chain has Q = 0, with which every move
     that needs Q is refused, and is left to the moves of free.py.
@@ -168,7 +168,7 @@ def log_gamma_ratio(new: Floats, old: Floats, gamma: Floats | None) -> Floats:
 
 
 def move_rho(state: State, rho: Floats, target: Target, rng: np.random.Generator) -> int:
-    """Move ρ to a proposal from Dir(v̂ + 1), with P as it is (`full` only)."""
+    """Move ρ to a proposal from Dir(v̂ + 1), with P fixed (`full` only)."""
     beta = np.einsum("khc,hc->kc", state.Q, rho)
     inside = (beta.min(axis=0) >= 0.0) & (beta.max(axis=0) > 0.0)
     log_ratio = log_gamma_ratio(beta, state.beta, target.gamma)

@@ -1,6 +1,6 @@
-"""Exchanging two rows of P: the hull stays as it is, so does β but for its order.
+"""Exchanging two rows of P: the hull stays the same, and β changes only its order.
 
-Rows of classes that the test set hardly knows can stand in for each other, and moving them one
+Rows of classes with hardly any test units can stand in for each other, and moving them one
 at a time would have to pass through matrices of low probability. An exchange of rows g and k
 changes the density by t = Π_h (p_kh / p_gh)^(a_gh − a_kh), times (β_k / β_g)^(γ_g − γ_k) under
 `full`. All K(K−1)/2 exchanges are weighed at once and one is proposed with probability
