@@ -1,7 +1,7 @@
 """Effective draws per second of the slowest β_g: trueup, plain rejection and NumPyro NUTS.
 
     python bench/samplers.py            trueup against rejection
-    python bench/samplers.py --nuts     and against NUTS (pip install trueup[bench])
+    python bench/samplers.py --nuts     and against NUTS (pip install trueup[mcmc])
 
 All in one run on one machine, so read the ratios, not the times. Populations of 20,000, accuracy
 0.85, unequal classes, test set with other base rates than the population, prior α = 1/K.

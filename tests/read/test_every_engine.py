@@ -32,17 +32,19 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-def counted(population, test_set, missing="refuse", **columns):
+def counted(population, test_set, missing="refuse", bands=False, **columns):
     return gather_groups(
         open_table(population, "predictions"),
         open_table(test_set, "the test set"),
         Columns(**({"value": "y", "by": ["region", "year"]} | columns)),
         overlap=True,
         missing=missing,
+        bands=bands,
     )
 
 
 EXACT = counted(POPULATION, TEST_SET)
+BANDED = counted(POPULATION, TEST_SET, bands=True, by=None).whole
 
 
 def same(one, other):
@@ -67,6 +69,35 @@ def test_what_is_expected_is_what_python_counts():
     for (g, h), n in np.ndenumerate(EXACT.whole.n):
         pair = EXACT.whole.classes[g], EXACT.whole.classes[h]
         assert n == sum((pair[0] == TRUE) & (np.array(AUDITED["predicted"]) == pair[1]))
+
+
+def test_bands_are_those_that_numpy_makes():
+    """Each cell of the population holds what a loop over its units puts there."""
+    same(BANDED, EXACT.whole)
+    cells, K = BANDED.bands, len(BANDED.classes)
+    y, predicted = np.array(POPULATION["y"]), np.array(POPULATION["predicted"])
+    order = np.argsort(y)
+    B = cells.v_hat.size // K
+    start = 0
+    for b in range(B):  # bands follow one another in the order of the values
+        units = cells.v_hat.reshape(K, B)[:, b]
+        mine = order[start : start + units.sum()]
+        start += units.sum()
+        assert units.tolist() == [(predicted[mine] == label).sum() for label in BANDED.classes]
+        np.testing.assert_allclose(cells.u_hat.reshape(K, B)[:, b].sum(), y[mine].sum(), rtol=1e-9)
+        assert len(set(np.sign(y[mine]))) == 1
+    assert (cells.n.reshape(K, K, B).sum(axis=2) == BANDED.n).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bands_are_those_of_every_engine(engine, folder, servers):
+    population = make(engine, POPULATION, folder, servers)
+    test_set = make(engine, TEST_SET, folder, servers)
+    found = counted(population, test_set, bands=True, by=None).whole
+    same(found, EXACT.whole)
+    same(found.bands, BANDED.bands)
+    matched = counted(population, test_set, bands=True, by=None, id="unit").whole
+    same(matched.bands, BANDED.bands)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

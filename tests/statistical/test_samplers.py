@@ -178,7 +178,7 @@ def test_fifteen_classes_against_rejection(n):
 @pytest.mark.parametrize("n", [100, 500])
 def test_fifteen_classes_against_nuts(n):
     """Same posterior by NumPyro, on the columns c with the density of model.md."""
-    pytest.importorskip("numpyro", reason="numpyro is a bench extra: uv pip install trueup[bench]")
+    pytest.importorskip("numpyro", reason="numpyro is the extra mcmc: uv pip install trueup[mcmc]")
     import sys
     from pathlib import Path
 
