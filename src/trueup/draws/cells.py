@@ -41,8 +41,9 @@ CHAINS = 80
 """Chains side by side."""
 EACH = 64
 """Tables of a cell's first 64 units of a class are drawn unit by unit, the rest by moments."""
-BORROWED = 1.0
-"""Units at the population's mean score that each class's mean score is drawn to."""
+APART = 0.3
+APARTS = np.geomspace(0.01, 10.0, 60)
+"""Scale and grid of τ, how far the mean scores of classes lie apart, in standard deviations."""
 
 
 TINY = 1e-300
@@ -83,9 +84,24 @@ def implied_slopes(n: Integers, v_hat: Integers, z: Floats) -> tuple[Floats, Flo
     mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)
     within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
     squares = (w * weight[:, None]).sum(axis=(1, 2))
-    effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 0.0)
-    centre = effective * mean / (effective + BORROWED)
-    return centre / within, np.sqrt(1.0 / (within * (effective + BORROWED)))
+    effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 1e-9)
+    centre, error = _shrunk(mean, np.sqrt(within / effective))
+    return centre / within, error / within
+
+
+def _shrunk(mean: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """Posterior mean and sd of μ_g ~ N(0, τ²), τ ~ half-Cauchy(APART), given means with errors.
+
+    A class with few audited units is drawn to the others unless its values are clearly apart.
+    """
+    tau2 = APARTS[:, None] ** 2
+    fit = -0.5 * (np.log(tau2 + error**2) + mean**2 / (tau2 + error**2)).sum(axis=1)
+    weight = np.exp(fit - fit.max()) * APARTS / (1 + (APARTS / APART) ** 2)  # a grid even in log τ
+    weight = (weight / weight.sum())[:, None]
+    believed = tau2 / (tau2 + error**2)
+    centre = (weight * believed * mean).sum(axis=0)
+    square = (weight * (believed * error**2 + (believed * mean) ** 2)).sum(axis=0)
+    return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
 
 
 def learn_columns(
