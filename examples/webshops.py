@@ -1,4 +1,4 @@
-"""Webshop turnover: the paper's question, on companies that are made here.
+"""Webshop turnover: the paper's question, on simulated companies.
 
 The page docs/tutorials/webshops.md explains it; its code is this file, block by block.
 """
