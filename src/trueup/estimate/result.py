@@ -153,7 +153,7 @@ class Estimate:
         return import_module("trueup.study.sensitivity").sensitivity(self, priors)
 
     def to_arviz(self) -> Any:
-        """Give the draws as ArviZ takes them, with named coordinates; see `trueup.present.arviz`."""
+        """Give the draws as ArviZ takes them, with named axes; see `trueup.present.arviz`."""
         return import_module("trueup.present.arviz").to_arviz(self)
 
     def again(self, **changes: Any) -> Estimate:
