@@ -53,7 +53,7 @@ def test_groups_add_up_to_the_whole():
         assert (parts.counts.v_hat.sum(axis=0) == found.whole.v_hat).all()
         assert (parts.counts.n.sum(axis=0) == found.whole.n).all()
         for name in ("u_hat", "w_hat", "t", "t2"):
-            total = getattr(parts, f"{name}_b").sum(axis=0)
+            total = getattr(parts.counts, name).sum(axis=0)
             np.testing.assert_allclose(total, getattr(found.whole, name))
     assert found.groups.counts.v_hat.tolist() == [[2, 2], [2, 1], [0, 1]]
     assert found.groups.counts.n[0].tolist() == [[0, 0], [1, 1]]  # rows true, columns predicted

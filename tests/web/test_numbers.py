@@ -95,7 +95,7 @@ def test_the_command_gives_the_same_answer(client):
         ({"test": [[4, "x"], [2, 3]]}, "test", "numbers"),
         ({"test": None}, "test", "missing"),
         ({"test": [[4, 1e400], [2, 3]]}, "test", "finite"),
-        ({"predicted_counts": [10]}, "predicted_counts", "each of the 2"),
+        ({"predicted_counts": [10]}, "predicted_counts", "must have shape (2,)"),
         ({"predicted_counts": [10, 0.5]}, "predicted_counts", "whole"),
         ({"predicted_squares": [1, 2]}, "predicted_squares", "predicted_sums"),
         ({"classes": ["a", "a"]}, "classes", "differ"),
