@@ -137,6 +137,17 @@ def _warnings() -> Iterator[str]:
     sums = {"predicted_sums": [0.1, 9_000.0], "predicted_squares": [1.0, 2e5]}
     table = [[999, 1], [200, 800]]
     yield from warned(tu.correct_counts, table, [250, 750], **sums, design="shifted", seed=1)
+    values = {
+        "predicted_sums": [2000.0, 9000.0],
+        "predicted_squares": [9e3, 5e4],
+        "test_sums": [[40.0, 60.0], [20.0, 30.0]],
+        "test_squares": [[50.0, 400.0], [25.0, 40.0]],
+    }
+    yield from warned(
+        tu.correct_counts, [[40, 10], [20, 30]], [1_000, 3_000], **values, design="shifted", seed=1
+    )
+    few = {"predicted_sums": [600.0, 900.0], "predicted_squares": [900.0, 2e4]}
+    yield from warned(tu.correct_counts, [[50, 1], [1, 3]], [930, 70], **few, seed=1)
     left = _files(PREDICTIONS + "7,,3,n\n")
     yield from warned(tu.correct, *left, missing="leave_out", seed=1)
     yield from warned(tu.correct, *_files(PREDICTIONS + "7,a,3,\n"), by="region", seed=1)

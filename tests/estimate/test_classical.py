@@ -308,3 +308,25 @@ def test_a_class_that_is_never_predicted_has_no_tuning():
 def test_scipy_stats_is_not_imported():
     code = "import sys, trueup.estimate.classical; sys.exit('scipy.stats' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_calibrated_totals_use_the_audited_values(rng):
+    """Class means tenfold apart: shares of units miss the totals, shares of value do not."""
+    inside = {True: 0, False: 0}
+    replications, N, n = 200, 4_000, 400
+    for _ in range(replications):
+        s = (rng.random(N) < 0.3).astype(int)
+        s_hat = np.where(rng.random(N) < 0.15, 1 - s, s)
+        y = rng.lognormal(0, 0.5, N) * np.where(s == 1, 10.0, 1.0)
+        i = rng.choice(N, n, replace=False)
+        v, u, w = (np.bincount(s_hat, y**k, 2) for k in (0, 1, 2))
+        cells = [np.zeros((2, 2)) for _ in range(3)]
+        for k, cell in enumerate(cells):
+            np.add.at(cell, (s[i], s_hat[i]), y[i] ** k)
+        truth = y[s == 1].sum()
+        for informed in (True, False):
+            values = cells[1:] if informed else []
+            found = classical.calibrated(cells[0], v, u, w, *values)
+            inside[informed] += found.lower[1] <= truth <= found.upper[1]
+    assert inside[True] / replications > 0.94 - 5 * np.sqrt(0.94 * 0.06 / replications)
+    assert inside[False] / replications < 0.5

@@ -113,6 +113,9 @@ def recommend(
             ratio = naive["mse"] / pick["mse"]
             words.append(
                 f"Without correction the mean squared error is {ratio:,.2g} times as large."
+                if ratio >= 1
+                else f"Not correcting has the smaller mean squared error, {ratio:,.2g} times that, "
+                "but no interval: a larger test set would change this."
             )
         else:
             words.append("No correction does just as well, within Monte Carlo error.")
