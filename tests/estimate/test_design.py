@@ -71,7 +71,7 @@ def test_check_finds_classes_that_were_never_audited():
     rows = {row["question"]: row for row in check_counts(counts, **options).rows()}
     assert rows["true classes never audited"]["value"] == ["c"]
     assert rows["predicted classes never audited"]["value"] == ["c"]
-    assert rows["condition of P̂"]["doubt"]
+    assert rows["growth of errors"]["doubt"]
 
 
 def test_a_population_of_billions_is_tested_too(rng):

@@ -14,7 +14,6 @@ __all__ = [
     "coverage",
     "figures",
     "headline",
-    "plain_question",
     "question",
     "what",
     "whole",
@@ -90,18 +89,6 @@ DESIGNS = {
     "by_class": "drawn within true classes",
     "shifted": "drawn from another period or population",
 }
-# What the check's technical questions are about.
-QUESTIONS = {
-    "invented observations per row": "How much does the prior weigh against the test set?",
-    "determinant of P̂": "Do the predictions tell the classes apart?",
-    "condition of P̂": "How far may errors in the rates grow in the totals?",
-    "v̂ and the posterior mean of P": "Do the test set and the predicted counts agree?",
-}
-
-
-def plain_question(question: str) -> str | None:
-    """Return what a technical question of the check asks, in plain words; None if it is plain."""
-    return QUESTIONS.get(question)
 
 
 def whole(est: Estimate) -> list[dict[str, Any]]:

@@ -161,32 +161,37 @@ def _classes(counts: Counts) -> list[Finding]:
 def _prior_weight(counts: Counts, prior: Any) -> Finding:
     if prior.tilt is not None:
         words = f"prior {prior.name!r} cannot be counted in units; see est.sensitivity()"
-        return Finding("invented observations per row", None, False, words)
+        return Finding("weight of the prior", None, False, words)
     invented = prior.alpha.sum(axis=1)
     least = int((counts.n.sum(axis=1) - invented).argmin())
     units = int(counts.n.sum(axis=1)[least])
     return Finding(
-        "invented observations per row",
+        "weight of the prior",
         invented.tolist(),
         bool(invented[least] > units),
-        f"prior {prior.name!r} adds {invented[least]:g} to the {units:,} test units of "
-        f"{counts.classes[least]!r}, the row where it weighs most",
+        f"prior {prior.name!r} counts as {invented[least]:g} more beside the {units:,} test units "
+        f"of {counts.classes[least]!r}, the class where it weighs most",
     )
 
 
 def _rates(counts: Counts) -> list[Finding]:
     if (counts.n.sum(axis=1) == 0).any():
         words = "cannot be estimated: a true class has no test unit"
-        return [Finding("condition of P̂", None, True, words)]
+        return [Finding("growth of errors", None, True, words)]
     P = plug_in(counts.n)
     det, condition = float(np.linalg.det(P)), float(np.linalg.cond(P))
-    words = f"{condition:.3g}: an error in the rates may grow that much in the totals"
+    words = f"an error in the rates may grow {condition:.3g} times in the totals (condition of P̂)"
     if not np.isfinite(condition) or condition > 1e12:
-        condition, words = None, "P̂ is singular: predictions do not tell some classes apart"  # type: ignore[assignment]
+        condition, words = None, "predictions do not tell some classes apart (P̂ is singular)"  # type: ignore[assignment]
     return [
-        Finding("determinant of P̂", det, det <= 0, f"{det:.3g} (1: perfect, 0: tells nothing)"),
         Finding(
-            "condition of P̂", condition, condition is None or condition > ILL_CONDITIONED, words
+            "classes told apart",
+            det,
+            det <= 0,
+            f"{det:.3g}, where 1 is perfect and 0 tells nothing (determinant of P̂)",
+        ),
+        Finding(
+            "growth of errors", condition, condition is None or condition > ILL_CONDITIONED, words
         ),
     ]
 
@@ -194,9 +199,9 @@ def _rates(counts: Counts) -> list[Finding]:
 def _theta(counts: Counts, prior: Any) -> Finding:
     a = posterior(prior, counts.n).alpha
     beta = solve_Q(a / a.sum(axis=1, keepdims=True), counts.v_hat / counts.N)
-    question = "v̂ and the posterior mean of P"
+    question = "test set and predicted counts"
     if not np.isfinite(beta).all():
-        return Finding(question, None, True, "the posterior mean of P is singular")
+        return Finding(question, None, True, "the rates do not tell some classes apart")
     worst = int(beta.argmin())
     if beta[worst] >= 0:
         return Finding(question, float(beta[worst]), False, "agree: every corrected share is ≥ 0")

@@ -10,7 +10,6 @@ from typing import Any
 from trueup.api import correct
 from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
-from trueup.present.sentences import plain_question
 from trueup.read import open_table
 from trueup.read.csv_files import OPTIONS as CSV
 from trueup.read.duck import first_line
@@ -55,7 +54,6 @@ def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list
     return [
         {
             "question": f.question,
-            "plain": plain_question(f.question),
             "words": f.words,
             "doubt": f.doubt,
         }

@@ -15,7 +15,7 @@ from trueup.present.reproduce import (
     python_call,
     versions,
 )
-from trueup.present.sentences import METHODS, coverage, plain_question, what, whole
+from trueup.present.sentences import METHODS, coverage, what, whole
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, percent, rounded, short
@@ -120,7 +120,7 @@ def design(est: Estimate) -> Markup:
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
-    lines = [[_asked(f.question), _verdict(f.doubt), f.words] for f in found.findings]
+    lines = [[f.question, _verdict(f.doubt), f.words] for f in found.findings]
     doubts = len(found.doubts)
     verdict = (
         f"{doubts} of {len(lines)} answers need attention."
@@ -128,12 +128,6 @@ def design(est: Estimate) -> Markup:
         else "Nothing here gives reason to doubt."
     )
     return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
-
-
-def _asked(question: str) -> object:
-    """A technical question has its meaning before its name."""
-    plain = plain_question(question)
-    return join([plain, tag("span", question, class_="under")]) if plain else question
 
 
 def _verdict(doubt: bool) -> Markup:

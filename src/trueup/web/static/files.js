@@ -151,8 +151,8 @@ function findings(found) {
   return [el("h3", {}, "The check"),
     el("p", { role: "status" }, doubts ? `${doubts} of ${found.length} to look at before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
     el("ul", {}, ...found.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
-      el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.plain ?? `${finding.question}.`} `),
-      finding.plain ? `${finding.question}: ${finding.words}` : finding.words)))];
+      el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}: `),
+      finding.words)))];
 }
 
 function size(bytes) {
