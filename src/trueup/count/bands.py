@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MOST_CLASSES = 20
-"""Beyond this learning the columns takes minutes: 3 s of processor time at 15 classes, 15 s at 20."""
+"""Learning the columns takes 3 s of processor time at 15 classes and 15 s at 20."""
 MOST_BANDS, MOST_CELLS, LEAST_BANDS = 24, 60, 8
 """24 bands, or with many classes 60/K, but at least 8. With 16 for two classes, class and value
 still go together within a band where class means differ a hundredfold."""
