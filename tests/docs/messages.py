@@ -116,6 +116,7 @@ def _no_answer() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], [20, 900], method="test_set")
     naive = tu.correct_counts([[4, 1], [2, 3]], [10, 90], method="naive")
     yield raised(naive.share)
+    yield raised(naive.accuracy)
     groups = _files()
     yield raised(tu.correct, *groups, by="region", method="calibrated")
     strata = _files(test_set="predicted,true,region\na,a,n\nb,b,s\n")

@@ -8,7 +8,7 @@ impermissible are conditioned away with weights, never clipped.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,14 @@ Floats = NDArray[np.float64]
 
 
 class Weighted(NamedTuple):
-    """Draws u (R, K) with the log of their weight (R,): minus infinity is impermissible."""
+    """Draws u (R, K) with the log of their weight (R,): minus infinity is impermissible.
+
+    `M` (R, K, L) are the units behind them: of true class g and predicted h.
+    """
 
     u: Floats
     log_weight: Floats
+    M: NDArray[Any]
 
 
 def allocate(c: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -55,24 +59,25 @@ def rest_aggregates(c: Floats, P: Floats, rest: Counts, settings: Settings) -> W
     """
     even, noise, rng = np.zeros(len(c)), settings.noise, settings.rng
     if not noise and not rest.totals:
-        return Weighted(c @ rest.v_hat, even)
+        return Weighted(c @ rest.v_hat, even, c * rest.v_hat)
     if not noise:
         u = solve_Q(P, rest.naive)
         inside = (u >= 0).all(axis=1) | rest.signed
-        return Weighted(u, np.where(inside, 0.0, -np.inf))
+        return Weighted(u, np.where(inside, 0.0, -np.inf), c * rest.v_hat)
 
     def some(part: slice, rng: np.random.Generator) -> Weighted:
         M = allocate(c[part], rest.v_hat, rng)
         if rest.u_hat is None:
-            return Weighted(np.einsum("rgh->rg", M).astype(float), even[part])
+            return Weighted(np.einsum("rgh->rg", M).astype(float), even[part], M)
         audited = (
             Audited(rest.n, rest.t, rest.t2)
             if settings.values_carry and rest.t is not None
             else None
         )
-        return Weighted(
-            *totals_given_allocation(M, rest.u_hat, squares(rest), rng, rest.signed, audited)
+        u, log_weight = totals_given_allocation(
+            M, rest.u_hat, squares(rest), rng, rest.signed, audited
         )
+        return Weighted(u, log_weight, M)
 
     found = list(in_blocks(some, len(c), c[0].size, rng))
     return Weighted(*(np.concatenate(x) for x in zip(*found, strict=True)))

@@ -15,9 +15,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """One stratum's draws: u and β (R, K) and P (R, K, K), on which its groups build."""
+    """One stratum's draws: u and β (R, K) and P (R, K, K), on which its groups build.
+
+    `M` (R, K, K) are its units by true and predicted class.
+    """
 
     u: Floats
     P: Floats
     beta: Floats
+    M: NDArray[Any]
     info: dict[str, Any]

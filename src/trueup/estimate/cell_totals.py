@@ -46,15 +46,15 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     states = learn_columns(n, z - middle[:, None], slopes, prior.alpha, rng)
     batch = max(-(-settings.draws // CHAINS), LEAST_SWEEPS)
     next(islice(states, WARM_UP, None))
-    sweeps: list[tuple[Floats, Floats, Floats, Floats]] = []
+    sweeps: list[tuple[NDArray[Any], ...]] = []
     for done in range(1, MOST_BATCHES + 1):
         for state in islice(states, batch):
             c = draw_cells(state, n, rng)
-            u_g = allocate_cells(c, v, u, w, rng)[1].sum(axis=(2, 3))
+            M, u_gl = allocate_cells(c, v, u, w, rng)
             theta = (c * (v_hat / counts.N)).sum(axis=3)
-            sweeps.append((u_g, theta, state.kappa, state.lam))
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M.sum(axis=3), state.kappa, state.lam))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
@@ -84,4 +84,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             "tells how the error rates depend on the value: the interval is rough."
         )
     P = joint[order] / np.maximum(beta[order][:, :, None], 1e-300)
-    return Answer(draws[order], P, beta[order], info=info)
+    M = units.reshape(-1, K, K)[order]
+    M = M if rest is counts.bands else M + counts.n
+    return Answer(draws[order], P, beta[order], M, info=info)

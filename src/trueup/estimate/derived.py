@@ -1,4 +1,4 @@
-"""What people publish besides totals, from joint draws: shares, differences, growth, ranks, odds.
+"""What people publish besides totals, from joint draws: shares, differences, ranks, accuracies.
 
 Draws come first, (R, K) or (R, G, K). Each answer is computed draw by draw and summed up last, so
 that what the parts of a ratio or a difference share (the same P, the same total) is accounted for.
@@ -6,19 +6,23 @@ that what the parts of a ratio or a difference share (the same P, the same total
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "Figure",
+    "Spread",
+    "accuracies",
     "contrast",
     "growth",
     "probability_above",
     "rank",
     "share",
     "share_of_groups",
+    "spread",
     "summarise_draws",
 ]
 
@@ -54,6 +58,48 @@ def summarise_draws(draws: ArrayLike, interval: float = 0.95) -> Figure:
     some = defined.any(axis=0)
     figures[:, some] = np.nanquantile(x[:, some], levels, axis=0)
     return Figure(*figures)
+
+
+class Spread(NamedTuple):
+    """The mean, standard deviation and equal-tailed interval of draws, each of one draw's shape."""
+
+    mean: Floats
+    sd: Floats
+    lower: Floats
+    upper: Floats
+
+
+def spread(draws: Floats, interval: float = 0.95) -> Spread:
+    """Summarise over the first axis; undefined draws (NaN) are left out, NaN where all are."""
+    many = (~np.isnan(draws)).sum(axis=0)
+    mean = _divide(np.nansum(draws, axis=0), many)
+    squares = np.nansum((draws - mean) ** 2, axis=0)
+    sd = np.sqrt(_divide(squares, np.maximum(many - 1, 0)))
+    return Spread(mean, sd, *summarise_draws(draws, interval)[1:])
+
+
+def accuracies(M: NDArray[Any], column: Sequence[int | None]) -> dict[str, Floats]:
+    """Recall, precision and F1 per class (R, K) and the overall accuracy (R,), draw by draw.
+
+    `M` (R, K, L) are the population's units by true and predicted class, and ``column[g]`` is
+    where class g is predicted, None if it never is: then its recall is 0 and it has no precision.
+
+    Examples
+    --------
+    >>> found = accuracies(np.array([[[6, 2], [1, 11]]]), [0, 1])
+    >>> found["recall"], found["precision"], found["accuracy"]
+    (array([[0.75      , 0.91666667]]), array([[0.85714286, 0.84615385]]), array([0.85]))
+    """
+    at = np.array([-1 if h is None else h for h in column])
+    named = at >= 0
+    right = np.where(named, M[:, np.arange(len(at)), at], 0)
+    true, predicted = M.sum(axis=2), np.where(named, M.sum(axis=1)[:, at], 0)
+    return {
+        "recall": _divide(right, true),
+        "precision": _divide(right, predicted),
+        "f1": _divide(2 * right, true + predicted),
+        "accuracy": _divide(right.sum(axis=1), M.sum(axis=(1, 2))),
+    }
 
 
 def share(draws: Floats, interval: float = 0.95) -> Figure:
@@ -112,6 +158,6 @@ def probability_above(draws: Floats, threshold: ArrayLike) -> Floats:
     return np.asarray((draws > np.asarray(threshold)).mean(axis=0))
 
 
-def _divide(x: Floats, by: Floats) -> Floats:
+def _divide(x: NDArray[Any], by: NDArray[Any]) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(x / by)

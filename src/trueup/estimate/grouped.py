@@ -67,7 +67,8 @@ def estimate_parts(
     else:
         whole = np.sum([stratum.u for stratum in strata], axis=0)
     P = strata[0].P if len(strata) == 1 else None
-    answer = Answer(whole, P, info=info)
+    M = sum((stratum.M for stratum in strata[1:]), strata[0].M)
+    answer = Answer(whole, P, M=M, info=info)
     return replace(finish(answer, counts, settings, native), groups=groups)
 
 
@@ -139,7 +140,8 @@ def _alone(counts: Counts, settings: Settings) -> Stratum:
     if beta is None:  # the paper's steps have P alone; without units any rates are as good
         rest, _ = split(counts, settings.overlap)
         beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
-    return Stratum(answer.draws, answer.P, beta, answer.info)
+    assert answer.M is not None
+    return Stratum(answer.draws, answer.P, beta, answer.M, answer.info)
 
 
 def _pooled(
@@ -165,7 +167,8 @@ def _pooled(
     if ess < 0.05 * settings.draws:
         warnings.append(f"A stratum has only {ess:.0f} effective draws: its interval is rough.")
     info = {"ess": ess, "warnings": warnings}
-    return Stratum(u.u[kept] + known, rows.P[kept], rows.beta[kept], info)
+    M = u.M[kept] if rest is counts else u.M[kept] + counts.n
+    return Stratum(u.u[kept] + known, rows.P[kept], rows.beta[kept], M, info)
 
 
 def _groups(

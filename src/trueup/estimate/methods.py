@@ -78,7 +78,7 @@ def finish(
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
         errors = median_error(answer.draws, info["ess"])
         info["monte_carlo_error"] = [float(x) for x in errors]
-    return Estimate(counts.classes, counts, answer.draws, answer.P, info, figures, native)
+    return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
 
 
 def _naive(counts: Counts, settings: Settings) -> Answer:
@@ -116,11 +116,14 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
         rates = draw(size)
         beta = np.empty((size, 0))
         if paper:
-            found = Weighted(solve_Q(rates.P, counts.naive), np.zeros(size))
+            v = solve_Q(rates.P, counts.v_hat.astype(float))
+            u = solve_Q(rates.P, counts.naive) if counts.totals else v
+            found = Weighted(u, np.zeros(size), rates.P * v[:, :, None])
         else:
             beta, found = _rest(rates, rest, settings)
         log_weight = found.log_weight + rates.log_weight
-        return Drawn(found.u, rates.P, beta, rates.log_weight, log_weight, rates.info | told)
+        M = found.M if rest is counts or paper else found.M + counts.n
+        return Drawn(found.u, rates.P, beta, M, rates.log_weight, log_weight, rates.info | told)
 
     return _condition(weighted, 0.0 if paper else known, settings)
 
@@ -131,11 +134,12 @@ def _conjugate(settings: Settings) -> bool:
 
 
 class Drawn(NamedTuple):
-    """Draws of u (R, K), P and β with their weights; the paper's steps have no β: (R, 0)."""
+    """Draws of u (R, K), P, β and M with their weights; the paper's steps have no β: (R, 0)."""
 
     u: Floats
     P: Floats
     beta: Floats
+    M: NDArray[Any]
     of_rates: Floats
     log_weight: Floats
     info: dict[str, Any]
@@ -146,14 +150,15 @@ def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weigh
     P, c = rates.P, rates.c
     log_weight = np.zeros(len(P))
     if rest.N == 0:
-        return np.full(P.shape[:2], 1 / P.shape[1]), Weighted(np.zeros(P.shape[:2]), log_weight)
+        nothing = Weighted(np.zeros(P.shape[:2]), log_weight, np.zeros(P.shape))
+        return np.full(P.shape[:2], 1 / P.shape[1]), nothing
     if c is None:
         beta, log_weight = draw_beta(P, rest.v_hat, settings.rng)
         c = columns(P, beta)
     else:
         beta = c @ (rest.v_hat / rest.N)
     found = rest_aggregates(c, P, rest, settings)
-    return beta, Weighted(found.u, found.log_weight + log_weight)
+    return beta, found._replace(log_weight=found.log_weight + log_weight)
 
 
 def _condition(
@@ -163,19 +168,19 @@ def _condition(
 ) -> Answer:
     """Draw until enough draws are effective, and resample the permissible ones by weight."""
     size, rng = settings.draws, settings.rng
-    u, P, beta, of_rates, log_weight, info = weighted(size)
+    u, P, beta, M, of_rates, log_weight, info = weighted(size)
     if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
         # draws of NUTS still stand chain by chain
         by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
-        return Answer(u + known, P, beta if beta.size else None, info=info | by_chain)
+        return Answer(u + known, P, beta if beta.size else None, M, info=info | by_chain)
     # chains that did not converge will not do so if they are run again
     most = size if info.get("warnings") else MOST_POOLS * size
     while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < most:
         short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
         more = weighted(int(np.clip(short, size / 4, most - len(u))))
-        u, P, beta, of_rates, log_weight = (
+        u, P, beta, M, of_rates, log_weight = (
             np.concatenate(x)
-            for x in zip((u, P, beta, of_rates, log_weight), more[:5], strict=True)
+            for x in zip((u, P, beta, M, of_rates, log_weight), more[:6], strict=True)
         )
     if ess == 0:
         raise EstimateError(
@@ -192,7 +197,8 @@ def _condition(
     permissible = np.exp(np.logaddexp.reduce(log_weight) - np.logaddexp.reduce(of_rates))
     ess = min(ess, size, info.get("ess") or np.inf)
     info = info | {"permissible": float(permissible), "ess": float(ess), "warnings": warnings}
-    return Answer(u[kept] + known, P[kept], beta[kept] if beta.size else None, info=info)
+    beta_kept = beta[kept] if beta.size else None
+    return Answer(u[kept] + known, P[kept], beta_kept, M[kept], info=info)
 
 
 def _classical(

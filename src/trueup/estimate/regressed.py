@@ -37,7 +37,8 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
     for j, (rest, known) in enumerate(parts):
         c = columns(P[:, j], beta[:, j])
         u = rest_aggregates(c, P[:, j], rest, settings)
-        found.append(u.u + known)
+        M = u.M if rest is every[j] else u.M + every[j].n
+        found.append((u.u + known, M))
         log_weight += u.log_weight
     ess = effective_size(log_weight)
     if ess == 0:
@@ -47,8 +48,8 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
         kept = resample(log_weight, len(P), settings.rng).indices
         info = info | {"ess": min(ess, info["ess"])}
     strata = [
-        Stratum(u[kept], P[kept, j], beta[kept, j], {"ess": info["ess"]})
-        for j, u in enumerate(found)
+        Stratum(u[kept], P[kept, j], beta[kept, j], M[kept], {"ess": info["ess"]})
+        for j, (u, M) in enumerate(found)
     ]
     method = "joint" if from_population else "full"
     return strata, info | {"method": method, "warnings": info["warnings"]}

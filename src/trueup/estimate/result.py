@@ -27,12 +27,14 @@ MOST_PRINTED = 40
 class Answer:
     """What a method returns: draws to summarise, or figures of its own, or both.
 
-    `beta` (R, K) are the base rates, on each draw, of the units that were not audited.
+    `beta` (R, K) are the base rates, on each draw, of the units that were not audited; `M`
+    (R, K, L) all units of the population by true and predicted class.
     """
 
     draws: Floats | None = None
     P: Floats | None = None
     beta: Floats | None = None
+    M: NDArray[Any] | None = None
     estimate: Floats | None = None
     sd: Floats | None = None
     lower: Floats | None = None
@@ -64,6 +66,8 @@ class Estimate:
         Draws of the counts or totals of the whole population; None for a method without draws.
     P : (R, K, K) array or None
         The draws of the contingency matrix that they came from.
+    M : (R, K, L) array or None
+        Draws of the population's error matrix: units of true class g that were predicted h.
     info : dict
         method, design, prior, seed, draws, acceptance, ess, rhat, warnings, and more.
     groups : GroupFigures or None
@@ -76,6 +80,7 @@ class Estimate:
     counts: Counts
     whole: Floats | None
     P: Floats | None
+    M: NDArray[Any] | None
     info: dict[str, Any]
     _figures: dict[str, Floats | None] = field(repr=False)
     _native: Callable[[dict[str, list[Any]]], Any] = field(repr=False)
@@ -127,6 +132,49 @@ class Estimate:
             | {f"growth_{name}": _plain(x[g]) for name, x in growth._asdict().items()}
             for g, label in enumerate(self.classes)
         ]
+
+    def accuracy(self) -> list[dict[str, Any]]:
+        """Return recall, precision and F1 of each class and the overall accuracy, with intervals.
+
+        They are the classifier's in the *population*, whatever the design of the test set: recall
+        is the producer's accuracy, precision the user's. A dict has class (None for the overall
+        one), measure, mean, sd, lower and upper.
+        """
+        found = derived.accuracies(self._error_matrix(), self._columns()[1])
+        interval = self.info["interval"]
+        told = {name: derived.spread(x, interval)._asdict() for name, x in found.items()}
+        overall = {name: _plain(x) for name, x in told.pop("accuracy").items()}
+        rows = [
+            {"class": label, "measure": measure} | {k: _plain(x[g]) for k, x in figures.items()}
+            for g, label in enumerate(self.classes)
+            for measure, figures in told.items()
+        ]
+        return [*rows, {"class": None, "measure": "accuracy"} | overall]
+
+    def error_matrix(self) -> list[dict[str, Any]]:
+        """Return the share of the population in each cell: true, predicted, mean, sd, interval."""
+        M = self._error_matrix()
+        figures = derived.spread(M / M.sum(axis=(1, 2), keepdims=True), self.info["interval"])
+        return [
+            {"true": label, "predicted": column}
+            | {name: _plain(x[g, h]) for name, x in figures._asdict().items()}
+            for g, label in enumerate(self.classes)
+            for h, column in enumerate(self._columns()[0])
+        ]
+
+    def _error_matrix(self) -> NDArray[Any]:
+        if self.M is None:
+            raise EstimateError(
+                "Accuracies of the population need draws of the error rates; method "
+                f"{self.info['method']!r} has none.",
+                hint='use method="auto".',
+            )
+        return self.M
+
+    def _columns(self) -> tuple[tuple[Hashable, ...], list[int | None]]:
+        """The predicted labels, and where among them each class is."""
+        labels = self.classes
+        return labels, [labels.index(x) if x in labels else None for x in self.classes]
 
     def rank(self) -> list[dict[str, Any]]:
         """Return the rank of each group per class, 1 for the largest, with interval."""

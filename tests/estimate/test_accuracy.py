@@ -1,0 +1,202 @@
+"""Accuracies of the classifier in the population: printed figures, an oracle, and the designs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.estimate.test_classical_published import (
+    HECTARES_2013,
+    MAP_2013,
+    MAP_2014,
+    PIXELS_2014,
+)
+from tests.seeds import fresh_seed
+
+import trueup as tu
+from trueup.estimate.derived import accuracies
+
+NEXT_TO_NOTHING = 1e-6
+
+
+def little(K):
+    return tu.Dirichlet(np.full((K, K), NEXT_TO_NOTHING), np.full(K, K * NEXT_TO_NOTHING))
+
+
+def told(est, measure):
+    """The rows of one measure, by class."""
+    return {row["class"]: row for row in est.accuracy() if row["measure"] == measure}
+
+
+def cells(est):
+    K = len(est.classes)
+    return np.array([row["mean"] for row in est.error_matrix()]).reshape(K, -1)
+
+
+def areas(map_counts, size, prior, **options):
+    """The published tables have map classes in the rows."""
+    return tu.correct_counts(
+        map_counts.T, size, design="by_prediction", prior=prior, seed=fresh_seed(), **options
+    )
+
+
+def test_olofsson_2014():
+    """Overall 0.947 (printed 0.95 ± 0.02), user's 0.88 ± 0.07, producer's 0.75 ± 0.21 of class 1.
+
+    As quoted by satscout and by an Earth Engine script checked against the paper.
+    """
+    est = areas(MAP_2014, PIXELS_2014, little(4), draws=40_000)
+    overall, user = told(est, "accuracy")[None], told(est, "precision")[0]
+    producer = cells(est)[0, 0] / cells(est)[0].sum()  # the paper's is a ratio of two means
+    assert overall["mean"] == pytest.approx(0.947, abs=0.0006)
+    assert 1.96 * overall["sd"] == pytest.approx(0.02, abs=0.005)
+    assert user["mean"] == pytest.approx(0.88, abs=0.001)
+    assert 1.96 * user["sd"] == pytest.approx(0.07, abs=0.005)
+    assert producer == pytest.approx(0.75, abs=0.005)
+    assert 1.96 * told(est, "recall")[0]["sd"] == pytest.approx(0.21, abs=0.025)
+
+
+def test_the_prior_moves_published_accuracies_by_less_than_half_of_their_standard_error():
+    est = areas(MAP_2014, PIXELS_2014, "perks")
+    assert told(est, "precision")[0]["mean"] == pytest.approx(0.88, abs=0.07 / 4)
+    assert told(est, "recall")[0]["mean"] == pytest.approx(0.75, abs=0.21 / 4)
+    assert told(est, "accuracy")[None]["mean"] == pytest.approx(0.947, abs=0.02 / 4)
+
+
+def test_olofsson_2013():
+    """Table 4 as re-typed in teamlucc: cells, user's .97 .93 .97, producer's .48 .99.
+
+    The third producer's accuracy is printed as .88, but the printed cells give .337/.376 = .896.
+    """
+    printed = [[0.012, 0, 0.0004], [0.006, 0.595, 0.038], [0.007, 0.003, 0.337]]
+    est = areas(MAP_2013, HECTARES_2013, little(3), draws=40_000)
+    np.testing.assert_allclose(cells(est).T, printed, rtol=0, atol=0.0006)
+    user = [row["mean"] for row in told(est, "precision").values()]
+    assert user == pytest.approx([0.97, 0.93, 0.97], abs=0.005)
+    theta = cells(est)
+    assert np.diag(theta) / theta.sum(axis=1) == pytest.approx([0.48, 0.99, 0.896], abs=0.005)
+    assert told(est, "accuracy")[None]["mean"] == pytest.approx(0.94, abs=0.005)
+
+
+def test_an_oracle_that_allocates_every_unit(rng):
+    """Dirichlet columns, then a class for each unit that was not audited; N is small: noise shows.
+
+    A planted bug: audited units not known exactly, or P used with the test set's shares.
+    """
+    n, v_hat, K, R = np.array([[9, 2], [3, 16]]), np.array([40, 60]), 2, 20_000
+    est = tu.correct_counts(n, v_hat, design="by_prediction", draws=R, seed=fresh_seed())
+    M = np.empty((R, K, K))
+    for h in range(K):
+        c = rng.dirichlet(n[:, h] + 1 / K, R)
+        rest = v_hat[h] - n[:, h].sum()
+        first = (rng.random((R, rest)) < c[:, :1]).sum(axis=1)
+        M[:, :, h] = np.stack([first, rest - first], axis=1) + n[:, h]
+    oracle = {
+        "recall": M[:, 0, 0] / M[:, 0].sum(axis=1),
+        "precision": M[:, 0, 0] / v_hat[0],
+        "f1": 2 * M[:, 0, 0] / (M[:, 0].sum(axis=1) + v_hat[0]),
+        "accuracy": (M[:, 0, 0] + M[:, 1, 1]) / v_hat.sum(),
+    }
+    for measure, x in oracle.items():
+        ours = told(est, measure)[None if measure == "accuracy" else 0]
+        error = 5 * np.sqrt(2 / R)
+        assert ours["mean"] == pytest.approx(x.mean(), abs=error * x.std())
+        assert ours["sd"] == pytest.approx(x.std(), rel=error)
+        assert ours["lower"] == pytest.approx(np.quantile(x, 0.025), abs=5 * error * x.std())
+
+
+@pytest.mark.parametrize("by_prediction", [False, True])
+def test_designs(by_prediction):
+    """Under `random` they are the raw test set's; under `by_prediction` that one's are wrong."""
+    share = np.array([[0.08, 0.04], [0.02, 0.86]])
+    n = 100_000 * share
+    if by_prediction:  # as many of each predicted class
+        n = n * [[5.0, 5 / 9]]
+    n = np.round(n).astype(int)
+    design = "by_prediction" if by_prediction else "random"
+    v_hat = np.round(1e6 * share.sum(axis=0)).astype(int)
+    est = tu.correct_counts(n, v_hat, design=design, seed=fresh_seed())
+    raw, true = n[0, 0] / n[0].sum(), 0.08 / 0.12
+    found = told(est, "recall")[0]
+    assert abs(found["mean"] - true) < 5 * found["sd"] / np.sqrt(4000) + 1e-4
+    assert (abs(raw - true) > 0.2) == by_prediction
+
+
+def test_intervals_hold_the_truth_of_a_population_whose_test_set_is_drawn_by_prediction(rng):
+    """Coverage of 95% intervals of recall, with binomial bounds; the raw test set's is far off."""
+    N, held, replications = 2000, 0, 200
+    for _ in range(replications):
+        s = rng.random(N) < rng.beta(2, 8)
+        s_hat = rng.random(N) < np.where(s, 0.8, 0.1)
+        audited = np.concatenate(
+            [rng.choice(np.flatnonzero(s_hat == h), 60, replace=False) for h in (False, True)]
+        )
+        n = np.zeros((2, 2), int)
+        np.add.at(n, (s[audited].astype(int), s_hat[audited].astype(int)), 1)
+        v_hat = [N - s_hat.sum(), s_hat.sum()]
+        est = tu.correct_counts(n, v_hat, design="by_prediction", draws=400, seed=fresh_seed())
+        row = told(est, "recall")[1]
+        held += row["lower"] <= (s & s_hat).sum() / s.sum() <= row["upper"]
+    assert held / replications > 0.95 - 5 * np.sqrt(0.95 * 0.05 / replications)
+
+
+UNITS = pd.DataFrame({
+    "predicted": ["a", "a", "b", "a", "b", "c"] * 40,
+    "region": ["n", "s"] * 120,
+    "value": np.linspace(1, 9, 240),
+    "id": range(240),
+})  # fmt: skip
+AUDITED = UNITS.assign(true=["a", "b", "b", "a", "b", "c"] * 40).iloc[:60]
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"value": "value"},
+        {"by": "region"},
+        {"strata": "region"},
+        {"strata": "region", "pooling": "none", "by": "region"},
+        {"design": "by_class"},
+        {"design": "by_class", "method": "full"},
+        {"design": "shifted", "noise": False},
+        {"design": "shifted", "noise": False, "value": "value"},
+        {"noise": False},
+        {"prior": "uniform"},
+    ],
+    ids=str,
+)
+def test_every_draw_adds_up(options, overlap):
+    est = tu.correct(UNITS, AUDITED, overlap=overlap, draws=300, seed=1, **options)
+    v_hat, M = est.counts.v_hat, est.M
+    assert M.sum(axis=1) == pytest.approx(np.tile(v_hat, (300, 1)))
+    if "value" not in options and "by" not in options:
+        assert M.sum(axis=2) == pytest.approx(est.whole)
+    paper = options.get("design") == "shifted"
+    if overlap and not paper:
+        assert (M - est.counts.n).min() >= -1e-9
+    rows = est.accuracy()
+    assert len(rows) == 3 * 3 + 1
+    assert all(0 <= row["lower"] <= row["mean"] <= row["upper"] <= 1 for row in rows)
+
+
+def test_a_class_without_units_has_no_precision():
+    est = tu.correct_counts([[5, 1, 0], [1, 9, 0], [1, 0, 0]], [40, 60, 0], seed=1)
+    assert told(est, "precision")[2]["mean"] is None
+    assert told(est, "recall")[2]["mean"] == 0
+    assert told(est, "f1")[2]["mean"] == 0
+
+
+def test_a_class_that_is_never_predicted():
+    """Two predicted labels for three classes, and one of them is not a class."""
+    M = np.array([[[6.0, 1], [2, 3], [1, 7]]])
+    found = accuracies(M, [0, None, None])
+    assert found["recall"] == pytest.approx(np.array([[6 / 7, 0, 0]]))
+    assert found["precision"][0, 0] == pytest.approx(6 / 9)
+    assert np.isnan(found["precision"][0, 1:]).all()
+    assert found["accuracy"] == pytest.approx([6 / 20])
+
+
+def test_a_method_without_draws_says_what_to_do():
+    est = tu.correct_counts([[5, 1], [1, 9]], [40, 60], method="calibrated")
+    with pytest.raises(tu.TrueupError, match="need draws of the error rates"):
+        est.accuracy()
