@@ -18,6 +18,7 @@ ROOMS = [
     "prior",
     "read",
     "count",
+    "audit",
     "draws",
     "aggregate",
     "estimate",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trueup import prior
     from trueup.api import correct, correct_counts
+    from trueup.audit.draw import draw
     from trueup.errors import (
         ClassError,
         DataError,
@@ -41,6 +42,7 @@ _HOME = {
     "compare": "study.compare",
     "correct": "api",
     "correct_counts": "api",
+    "draw": "audit.draw",
     "plan": "study.plan",
     "prior": "",
     "simulate": "simulation",
@@ -61,6 +63,7 @@ __all__ = [
     "compare",
     "correct",
     "correct_counts",
+    "draw",
     "plan",
     "prior",
     "simulate",

@@ -86,7 +86,8 @@ def correct(
         are counted in ``info["warnings"]``.
     design : {"random", "by_prediction", "by_class", "shifted"}
         How the test set was drawn: at random from the population, within predicted classes,
-        within true classes, or from another period or population.
+        within true classes, or from another period or population. A work list of `draw` says so
+        itself.
     method : str
         "auto" is "joint" for the first two designs and "constrained" for the others. Also "naive",
         "inverse", "bayes", "full", "calibrated", "difference" and "test_set".
@@ -117,6 +118,7 @@ def correct(
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
     asked = _asked("correct", locals())
+    from trueup.audit.work_list import read_design
     from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
     from trueup.read import open_table
@@ -134,6 +136,10 @@ def correct(
         open_table(predictions, "predictions"),
         open_table(test_set, "the test set"),
     )
+    if drawn := read_design(population, audited, columns, design):
+        design = "by_prediction" if drawn[0].by_prediction else "random"
+        columns = replace(columns, id=columns.id or drawn[0].id)
+        asked |= {"design": design, "id": columns.id}
     if isinstance(prior, Regression):
         if strata:
             raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")

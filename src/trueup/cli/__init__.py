@@ -10,6 +10,7 @@ import click
 
 from trueup import __version__
 from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.draw import draw
 from trueup.cli.options import (
     DESIGN,
     METHOD,
@@ -183,5 +184,5 @@ def answer(
         click.echo(f"\nseed {est.info['seed']}", err=True)
 
 
-for command in (compare, paper, plan, serve, verify):
+for command in (compare, draw, paper, plan, serve, verify):
     main.add_command(command)

@@ -8,7 +8,7 @@ from typing import Any
 
 from trueup.errors import OptionError
 
-__all__ = ["FIGURES", "Columns"]
+__all__ = ["FIGURES", "Columns", "names"]
 
 FIGURES = ("naive", "estimate", "mean", "sd", "lower", "upper")
 TAKEN = ("class", *FIGURES)
@@ -41,7 +41,7 @@ class Columns:
             if not (name is None and optional) and not _is_name(name):
                 raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
         for option in ("by", "strata"):
-            object.__setattr__(self, option, _names(option, getattr(self, option)))
+            object.__setattr__(self, option, names(option, getattr(self, option)))
         for name in self.by:
             if name.casefold() in TAKEN:
                 raise OptionError(
@@ -55,14 +55,15 @@ class Columns:
         return (*self.strata, *self.by)
 
 
-def _names(option: str, given: Any) -> tuple[str, ...]:
+def names(option: str, given: Any) -> tuple[str, ...]:
+    """Return one name, several or None as a tuple of names."""
     if given is None:
         return ()
     several = isinstance(given, Iterable) and not isinstance(given, str)
-    names = tuple(given) if several else (given,)
-    if not all(map(_is_name, names)):
+    found = tuple(given) if several else (given,)
+    if not all(map(_is_name, found)):
         raise OptionError(f"`{option}` must name a column, or several; got {given!r}.")
-    return names
+    return found
 
 
 def _is_name(name: object) -> bool:

@@ -17,7 +17,7 @@ from trueup.estimate.result import Estimate
 from trueup.read.native import one_kind
 from trueup.read.paths import find
 
-__all__ = ["as_text", "csv_text", "writable", "write_whole", "writer"]
+__all__ = ["as_text", "csv_text", "work_list_writer", "writable", "write_whole", "writer"]
 
 # A spreadsheet takes a cell that begins so for a formula, or skips the sign and looks at the next.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -33,6 +33,14 @@ def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
     """Check the path before any work is done, and return the function that writes to it."""
     if path is None:
         return lambda est: None
+    _check_apart(path, inputs)
+    makers = {".csv": _csv_bytes, ".parquet": _parquet_bytes, ".json": _json_bytes}
+    target = writable("--output", path, *makers)
+    return lambda est: write_whole(target, makers[target.suffix.lower()](est))
+
+
+def _check_apart(path: str, inputs: Iterable[str]) -> None:
+    """Refuse to write where data are read."""
     if os.path.isfile(path):
         for table in inputs:
             if any(os.path.samefile(path, x) for x in find(table).files if os.path.isfile(x)):
@@ -40,9 +48,18 @@ def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
                     f"--output must not be a table that is read; {path!r} is part of {table!r}.",
                     hint="the answer would take the place of the data. Choose another name.",
                 )
-    makers = {".csv": _csv_bytes, ".parquet": _parquet_bytes, ".json": _json_bytes}
-    target = writable("--output", path, *makers)
-    return lambda est: write_whole(target, makers[target.suffix.lower()](est))
+
+
+def work_list_writer(path: str, *inputs: str) -> Callable[[Sequence[dict[str, Any]]], None]:
+    """Check the path of a work list before it is drawn, and return what writes it."""
+    _check_apart(path, inputs)
+    target = writable("--output", path, ".csv")
+    if target.exists():
+        raise OptionError(
+            f"--output must be a new file; {path!r} exists.",
+            hint="a work list may hold labels that took days: choose another name, or delete it.",
+        )
+    return lambda rows: write_whole(target, csv_text(rows).encode())
 
 
 def writable(what: str, path: str | Path, *endings: str) -> Path:

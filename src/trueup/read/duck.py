@@ -24,6 +24,7 @@ from trueup.read.table import (
     Tally,
     check_value_kind,
     make_tally,
+    refuse_missing,
 )
 
 __all__ = [
@@ -158,8 +159,35 @@ class DuckTable:
             sql += f" WHERE {identifier(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
         return self._labels(self._query(sql), columns)
 
+    def lots(
+        self,
+        id: str,
+        keys: Sequence[str],
+        most: int,
+        seed: int,
+        size: str | None = None,
+        rate: float = 1.0,
+    ) -> dict[tuple[Hashable, ...], list[Hashable]]:
+        """Draw lots in one scan, which keeps no more than `most` units of each combination."""
+        rank = f"((md5_number_lower(concat('{seed}:', {identifier(id)})) >> 11) + 0.5) / {2**53}.0"
+        where, columns = "", [self._column(key) for key in keys]
+        if size is not None:
+            y = f"{identifier(size)}::DOUBLE"
+            p = f"least({rate!r}::DOUBLE * {y}, 1.0)"
+            rank = f"(({rank}) / (1 - ({rank}))) * (1 - {p}) / {p}"
+            where = f" WHERE {y} > 0"
+        labels = "".join(f"{column}, " for column in columns)
+        groups = f" GROUP BY {', '.join(columns)}" if columns else ""
+        rows = self._query(
+            f"SELECT {labels}count(*) - count({identifier(id)}), "
+            f"min_by({identifier(id)}, {rank}, {most}) FROM {self._from(keys, size)}{where}{groups}"
+        )
+        if nulls := sum(row[-2] for row in rows):
+            refuse_missing(self, id, nulls)
+        return {row[:-2]: row[-1] for row in self._labels(rows, keys)}
+
     @property
-    def native(self) -> Callable[[dict[str, list[Any]]], Any]:
+    def native(self) -> Callable[..., Any]:
         """The function that makes a local dataframe: pandas, Polars or PyArrow."""
         return local_frame
 
@@ -221,7 +249,7 @@ class Relations:
     def __init__(self, relation: Any) -> None:
         self._relation = relation
 
-    def __call__(self, columns: dict[str, list[Any]]) -> Any:
+    def __call__(self, columns: dict[str, list[Any]], blank: tuple[str, str] | None = None) -> Any:
         """Make a relation."""
         names = ", ".join(map(identifier, columns))
         values = ", ".join(

@@ -7,6 +7,7 @@ sums are exact, and `low`, the remainder. docs/tables.md says how small the roun
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
@@ -32,8 +33,10 @@ from trueup.read.table import (
     Tally,
     check_value_kind,
     fine_bands,
+    lot,
     make_tally,
     plain,
+    refuse_missing,
 )
 
 __all__ = ["FrameTable"]
@@ -274,8 +277,37 @@ class FrameTable:
         with reading(self):
             return [float(row[0]) for row in collect(frame.top_k(count, by="y"))]
 
+    def lots(
+        self,
+        id: str,
+        keys: Sequence[str],
+        most: int,
+        seed: int,
+        size: str | None = None,
+        rate: float = 1.0,
+    ) -> dict[tuple[Hashable, ...], list[Hashable]]:
+        """Draw lots; of a table elsewhere only the id, the keys and the size are fetched."""
+        found: dict[tuple[Hashable, ...], list[tuple[float, int, Hashable]]] = {}
+        nulls = 0
+        for i, row in enumerate(self.rows([id, *keys], value=size)):
+            name, *label = map(plain, row)
+            y = 1.0 if size is None else float(label.pop())
+            if name is None:
+                nulls += 1
+            elif y > 0:
+                p = 1.0 if size is None else min(rate * y, 1.0)
+                rank = 0.0 if size is not None and p == 1.0 else lot(seed, name, p)
+                heap, here = found.setdefault(tuple(label), []), (-rank, -i, name)
+                if len(heap) < most:
+                    heapq.heappush(heap, here)
+                elif here > heap[0]:
+                    heapq.heapreplace(heap, here)
+        if nulls:
+            refuse_missing(self, id, nulls)
+        return {k: [name for *_, name in sorted(heap, reverse=True)] for k, heap in found.items()}
+
     @property
-    def native(self) -> Callable[[dict[str, list[Any]]], Any]:
+    def native(self) -> Callable[..., Any]:
         """The function that makes a dataframe of the user's own kind, or else a local one."""
         library = str(self._frame.implementation.value)
         if library in ("pandas", "polars", "pyarrow"):
@@ -285,10 +317,10 @@ class FrameTable:
         return _ibis_frame if library == "ibis" else local_frame
 
 
-def _ibis_frame(columns: dict[str, list[Any]]) -> Any:
+def _ibis_frame(columns: dict[str, list[Any]], blank: tuple[str, str] | None = None) -> Any:
     import ibis  # type: ignore[import-untyped]
 
-    return ibis.memtable(make_frame(columns, "pyarrow"))
+    return ibis.memtable(make_frame(columns, "pyarrow", blank))
 
 
 def _squared(frame: Any, sigma: float | None) -> Any:

@@ -23,31 +23,45 @@ OBJECTS = {
 }
 
 
-def local_frame(columns: dict[str, list[Any]]) -> Any:
+def local_frame(columns: dict[str, list[Any]], blank: tuple[str, str] | None = None) -> Any:
     """Make a dataframe with whichever library is installed: pandas, Polars or PyArrow."""
     for library in ("pandas", "polars", "pyarrow"):
         if find_spec(library):
-            return make_frame(columns, library)
+            return make_frame(columns, library, blank)
     raise TrueupError(
         "A table needs a dataframe library, and neither pandas, Polars nor PyArrow is installed.",
         hint="install one of them, or use est.rows(), a list of dicts.",
     )
 
 
-def make_frame(columns: dict[str, list[Any]], library: Any) -> Any:
-    """Make a dataframe whose columns keep their type when some or all of their cells are None."""
+def make_frame(
+    columns: dict[str, list[Any]], library: Any, blank: tuple[str, str] | None = None
+) -> Any:
+    """Make a dataframe whose columns keep their type when some or all of their cells are None.
+
+    `blank` names a column to be filled in later and the one whose type its cells will have.
+    """
     import narwhals.stable.v2 as nw
 
     columns = {name: one_kind(cells) for name, cells in columns.items()}
     if library == "pandas":
         import pandas as pd  # type: ignore[import-untyped]
 
-        return pd.DataFrame(
+        made = pd.DataFrame(
             {name: pd.Series(cells, dtype=_pandas_dtype(cells)) for name, cells in columns.items()}
         )
+        if blank is not None:
+            like = str(made[blank[1]].dtype)
+            made[blank[0]] = made[blank[0]].astype(
+                {"int64": "Int64", "bool": "boolean"}.get(like, like)
+            )
+        return made
     empty = [name for name, cells in columns.items() if set(cells) <= {None}]
     frame = nw.from_dict(columns, backend=library)
-    return frame.with_columns(nw.col(name).cast(nw.Float64) for name in empty).to_native()
+    types: dict[str, Any] = dict.fromkeys(empty, nw.Float64)
+    if blank is not None:
+        types[blank[0]] = frame.schema[blank[1]]
+    return frame.with_columns(nw.col(name).cast(kind) for name, kind in types.items()).to_native()
 
 
 def one_kind(cells: list[Any]) -> list[Any]:

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from trueup.audit.allocate import LEAST, allocate_units
 from trueup.errors import OptionError
-from trueup.simulation import largest_remainder
 from trueup.study.case import Case
 from trueup.study.replications import run_method
 
-__all__ = ["Search", "allocate_units"]
+__all__ = ["Search"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,40 +28,8 @@ NEAR = 0.03
 """The search ends when the half-width is this near to the target ..."""
 MOST_STEPS = 5
 """... or after this many steps."""
-LEAST = 2
-"""Units to label at least in each predicted class, so that none is left to the prior alone."""
 MOST = 100_000
 """Nobody labels more than this: the curve ends here."""
-
-
-def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST) -> Integers:
-    """Spread n units over classes by weight, at least `least` in each and never more than exist.
-
-    Examples
-    --------
-    >>> allocate_units(100, [1, 1, 2], [10, 500, 500])
-    array([10, 30, 60])
-    """
-    capacity = np.asarray(capacity, np.int64)
-    weight = np.asarray(weights, float)
-    n, floor = int(min(n, capacity.sum())), np.minimum(least, capacity)
-    if floor.sum() >= n:
-        few = largest_remainder(np.maximum(capacity, 1e-9), n)
-        return np.asarray(np.minimum(few, capacity))
-    # without weight, by size: but only where the classes with weight are full
-    weight = weight / max(weight.sum(), 1e-300) + 1e-9 * capacity / capacity.sum()
-    low, high = 0.0, 2e9 * (capacity.sum() + 1)
-    for _ in range(200):  # the level at which clipped shares add up to n
-        level = (low + high) / 2
-        low, high = (
-            (level, high) if np.clip(level * weight, floor, capacity).sum() < n else (low, level)
-        )
-    exact = np.clip(high * weight, floor, capacity)
-    given = np.floor(exact + 1e-9).astype(np.int64)
-    order = np.argsort(given - exact, kind="stable")  # the largest remainders first
-    room = order[(capacity - given)[order] > 0]
-    given[room[: n - given.sum()]] += 1
-    return np.asarray(given)
 
 
 @dataclass(frozen=True, eq=False)

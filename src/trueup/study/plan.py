@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from trueup.audit.allocate import allocate_units
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
-from trueup.study.half_width import Search, allocate_units
+from trueup.study.half_width import Search
 from trueup.study.next_units import next_units
 from trueup.study.plan_result import Plan
 

@@ -1,0 +1,42 @@
+"""How many units to label in each stratum."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["allocate_units"]
+
+LEAST = 2
+"""Units to label at least in each stratum, so that none is left to the prior alone."""
+
+
+def allocate_units(
+    n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST
+) -> NDArray[np.int64]:
+    """Spread n units over strata by weight, at least `least` in each and never more than exist.
+
+    Examples
+    --------
+    >>> allocate_units(100, [1, 1, 2], [10, 500, 500])
+    array([10, 30, 60])
+    """
+    capacity = np.asarray(capacity, np.int64)
+    weight = np.asarray(weights, float)
+    n, floor = int(min(n, capacity.sum())), np.minimum(least, capacity)
+    if floor.sum() >= n:  # too few for that: by size
+        floor, weight = np.zeros_like(capacity), capacity.astype(float)
+    # without weight, by size: but only where the strata with weight are full
+    weight = weight / max(weight.sum(), 1e-300) + 1e-9 * capacity / capacity.sum()
+    low, high = 0.0, 2e9 * (capacity.sum() + 1)
+    for _ in range(200):  # the level at which clipped shares add up to n
+        level = (low + high) / 2
+        low, high = (
+            (level, high) if np.clip(level * weight, floor, capacity).sum() < n else (low, level)
+        )
+    exact = np.clip(high * weight, floor, capacity)
+    given = np.floor(exact + 1e-9).astype(np.int64)
+    order = np.argsort(given - exact, kind="stable")  # the largest remainders first
+    room = order[(capacity - given)[order] > 0]
+    given[room[: n - given.sum()]] += 1
+    return np.asarray(given)

@@ -1,0 +1,121 @@
+"""How a work list says in its own columns how it was drawn, and how that is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from trueup.count.names import Columns
+from trueup.errors import DataError, OptionError
+from trueup.read.table import Table, plain
+
+__all__ = ["Design", "own_columns", "read_design"]
+
+OWN = ("drawn", "stratum", "units", "probability", "seed")
+"""The design of each unit: the draw, its stratum, the stratum's units, probability, and seed."""
+MARK = "trueup draw "
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a work list was drawn, out of how many units, and for `size` out of what total."""
+
+    id: str
+    population: int
+    within: tuple[str, ...] = ()
+    by_prediction: bool = False
+    size: str | None = None
+    total: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The design as one cell of a table."""
+        said = {name: x for name, x in vars(self).items() if x}
+        return MARK + json.dumps(said, ensure_ascii=False)
+
+    @property
+    def words(self) -> str:
+        """The design as users name it."""
+        if self.size:
+            return f"by size of {self.size!r}"
+        inside = [*(["predicted classes"] if self.by_prediction else []), *map(repr, self.within)]
+        return f"within {', '.join(inside)}" if inside else "at random"
+
+
+def own_columns(taken: Collection[str]) -> list[str]:
+    """Return the names of the design's columns, apart from names that the table has already."""
+    return [name if name not in taken else f"trueup_{name}" for name in OWN]
+
+
+def read_design(
+    population: Table, test_set: Table, columns: Columns, asked: str
+) -> tuple[Design, str] | None:
+    """Return how the test set was drawn, if it is a work list, and its column of probabilities.
+
+    Refuses one whose population has changed since, or that contradicts the design `asked` for.
+    """
+    kinds = test_set.kinds()
+    found = [name for name in ("trueup_drawn", "drawn") if kinds.get(name) == "text"]
+    for name in found:
+        texts = {plain(row[0]) for row in test_set.rows([name])} - {None}
+        if texts and all(str(text).startswith(MARK) for text in texts):
+            break
+    else:
+        return None
+    if len(texts) > 1 or len(texts) != len({plain(r[0]) for r in test_set.rows([name])}):
+        raise DataError(
+            f"The rows of {test_set.name} must come from one draw, or none; column {name!r} names "
+            f"{len(texts)} and some rows may have none.",
+            hint="correct with one work list; or take out its column and name the design yourself.",
+        )
+    try:
+        said = json.loads(texts.pop().removeprefix(MARK))
+        design = Design(**said | {"within": tuple(said.get("within", ()))})
+    except (ValueError, TypeError):
+        raise DataError(
+            f"Column {name!r} of {test_set.name} must be what `draw` wrote; it was changed.",
+            hint="copy it from the original work list.",
+        ) from None
+    if asked not in ("random", "by_prediction" if design.by_prediction else "random"):
+        raise OptionError(
+            f"{test_set.name} says that it was drawn {design.words}; got design={asked!r}.",
+            hint=f"leave out `design`; or take the column {name!r} out of the table.",
+        )
+    own = {x: f"trueup_{x}" if f"trueup_{x}" in kinds else x for x in OWN} | {"drawn": name}
+    if absent := [x for x in (design.id, own["units"], own["probability"]) if x not in kinds]:
+        raise DataError(
+            f"{test_set.name} must have the columns that `draw` wrote; {absent} are missing.",
+            hint=f"copy them from the original work list, or take out {name!r}.",
+        )
+    _check_population(population, test_set, columns, design, own)
+    return design, own["probability"]
+
+
+def _check_population(
+    population: Table, test_set: Table, columns: Columns, design: Design, own: dict[str, str]
+) -> None:
+    """Refuse a population that is not the one the units were drawn from."""
+    keys = [*([columns.predicted] if design.by_prediction else []), *design.within]
+    now = population.tally(keys or [columns.predicted], design.size)
+    N, changes = int(now.units.sum()), []
+    if design.population != N:
+        changes.append(f"it has {N:,} units and had {design.population:,}")
+    elif design.total is not None and not np.isclose(now.sums.sum(), design.total, rtol=1e-9):
+        changes.append(f"{design.size!r} totals {now.sums.sum():,.6g} and was {design.total:,.6g}")
+    elif keys and set(keys) <= set(test_set.kinds()):
+        here = {key: int(units) for key, units in zip(now.keys, now.units, strict=True)}
+        for *label, units in test_set.rows([*keys, own["units"]]):
+            key = tuple(map(plain, label))
+            if here.get(key, 0) != int(units):
+                names = ", ".join(map(str, key))
+                changes.append(f"{here.get(key, 0):,} units in {names}, where {units:,} were")
+                break
+    if changes:
+        raise DataError(
+            f"{population.name} must be the population that {test_set.name} was drawn from; "
+            f"{changes[0]}.",
+            hint="use the table that was drawn from, or draw again from the new one.",
+        )

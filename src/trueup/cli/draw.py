@@ -1,0 +1,68 @@
+"""The command ``trueup draw``: the units to label, as a work list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from trueup.cli.console import Command
+
+__all__ = ["draw"]
+
+
+@click.command(cls=Command)
+@click.argument("predictions", type=click.Path())
+@click.option("-n", "n", type=int, required=True, help="How many units to label.")
+@click.option("--id", default="id", show_default=True, help="Column that names each unit once.")
+@click.option("--within", multiple=True, help="Column: draw within its labels. May be repeated.")
+@click.option("--by-prediction", is_flag=True, help="Draw within predicted classes.")
+@click.option("--size", help="Column: draw with probability proportional to it, such as turnover.")
+@click.option(
+    "--allocation",
+    type=click.Choice(["proportional", "equal"]),
+    help="How units are spread over strata. [default: equal over predicted classes, otherwise "
+    "proportional]",
+)
+@click.option(
+    "--predicted", default="predicted", show_default=True, help="Column of the predicted class."
+)
+@click.option(
+    "--true", default="true", show_default=True, help="Name of the column that auditors fill in."
+)
+@click.option("--show", multiple=True, help="Column that auditors see; by default all, up to 30.")
+@click.option("--seed", type=int, help="The same seed draws the same units.")
+@click.option("--output", type=click.Path(), required=True, help="Write to FILE.csv.")
+def draw(predictions: str, output: str, **options: Any) -> None:
+    """Draw the units of PREDICTIONS to label, as a work list that knows how it was drawn.
+
+    Fill in its column of true classes, and pass it to `trueup correct` as TEST_SET.
+    """
+    import warnings
+
+    from trueup.audit.draw import draw_rows
+    from trueup.errors import TrueupWarning
+    from trueup.present.output import work_list_writer
+    from trueup.read import open_table
+
+    write = work_list_writer(output, predictions)
+    options["show"] = options["show"] or None
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", TrueupWarning)
+        rows = draw_rows(open_table(predictions, "predictions"), **options)
+    write(rows)
+    for warning in told:
+        click.echo(f"Warning: {warning.message}", err=True)
+    click.echo(summary(rows, options["true"], output))
+
+
+def summary(rows: list[dict[str, Any]], true: str, output: str) -> str:
+    """Say how many units are to be labelled, and in which strata."""
+    stratum = "trueup_stratum" if "trueup_stratum" in rows[0] else "stratum"
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row[stratum]] = counts.get(row[stratum], 0) + (row[true] is None)
+    lines = [f"{sum(counts.values()):,} units to label, in {output}:"]
+    lines += [f"  {units:>6,} {label}" for label, units in list(counts.items())[:20]]
+    lines += [f"  … and {len(counts) - 20:,} more strata"] if len(counts) > 20 else []
+    return "\n".join([*lines, f"Fill in the column {true!r}, then correct with this file."])

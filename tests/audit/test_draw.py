@@ -1,0 +1,206 @@
+"""The work list: who is drawn with what probability, and how `correct` reads it back."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from tests.read.makers import FILES, LOCAL, make
+from tests.seeds import fresh_seed, more
+
+import trueup as tu
+from trueup.cli import main
+from trueup.errors import DataError, OptionError
+from trueup.read import open_table
+
+N = 300
+UNITS = np.arange(1, N + 1)
+POPULATION = pa.table(
+    {
+        "unit": UNITS,
+        "predicted": np.where(UNITS % 3 == 0, "shop", "other"),
+        "region": np.where(UNITS % 2 == 0, "north", "south"),
+        "y": np.where(UNITS <= 2, 5000.0, 1.0 + UNITS % 50),
+    }
+)
+
+
+def ids(table):
+    return sorted(row[0] for row in open_table(table, "the list").rows(["unit"]))
+
+
+def labelled(table):
+    frame = table.to_pandas()
+    frame["true"] = np.where(frame["unit"] % 4 == 0, "shop", "other")
+    return frame
+
+
+@pytest.mark.filterwarnings("ignore:::ibis")
+@pytest.mark.parametrize("engine", [*LOCAL, *FILES, "ibis-duckdb"])
+def test_every_engine_draws_the_same_units(engine, tmp_path):
+    table = make(engine, POPULATION, tmp_path, None)
+    for options in ({}, {"by_prediction": True}, {"within": "region"}, {"size": "y"}):
+        found = tu.draw(table, 40, id="unit", seed=5, **options)
+        assert ids(found) == ids(tu.draw(POPULATION, 40, id="unit", seed=5, **options))
+
+
+def test_the_list_is_of_the_users_own_kind_and_can_be_filled_in():
+    for native in (POPULATION.to_pandas(), pl.from_arrow(POPULATION)):
+        found = tu.draw(native, 30, id="unit", seed=1)
+        assert type(found) is type(native)
+    frame = tu.draw(POPULATION.to_pandas(), 30, id="unit", seed=1)
+    frame["true"] = frame["predicted"]
+    assert tu.correct(POPULATION, frame, seed=1).info["design"] == "random"
+    assert set(found.columns) == {"unit", "predicted", "region", "y", "true", "drawn", "stratum",
+                                  "units", "probability", "seed"}  # fmt: skip
+    assert found["true"].dtype == pl.String
+
+
+def test_every_unit_is_drawn_as_often_as_its_probability_says():
+    """Binomial bounds of 5 errors; drawing the first n of a table, or ∝ √y, would be seen."""
+    R = more(300)
+    for options in ({}, {"by_prediction": True, "allocation": "equal"}, {"size": "y"}):
+        seen, said = np.zeros(N), np.full(N, np.nan)
+        for r in range(R):
+            found = tu.draw(POPULATION, 60, id="unit", seed=fresh_seed(r), **options)
+            unit = found["unit"].to_numpy() - 1
+            assert len(set(unit)) == 60
+            seen[unit] += 1
+            said[unit] = found["probability"].to_numpy()
+        known = np.isfinite(said)
+        error = np.sqrt(R * said * (1 - said)) + 1e-9
+        z = (seen - R * said)[known] / error[known]
+        # Pareto sampling has the probabilities to about 1/n of them
+        assert np.abs(z).max() < 5 + 0.02 * np.sqrt(R)
+        assert abs((seen - R * said)[known & (said < 1)].sum()) / np.sqrt(R) < 5
+    assert said[0] == said[1] == 1.0, "the two giants are certain"
+    y = POPULATION["y"].to_numpy()
+    small = known & (said < 1)
+    np.testing.assert_allclose(said[small] / y[small], 58 / (y.sum() - 10_000))
+
+
+@pytest.mark.parametrize(
+    ("options", "design"), [({}, "random"), ({"by_prediction": True}, "by_prediction")]
+)
+def test_correct_reads_the_design_and_matches_by_id(options, design):
+    test_set = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, **options))
+    est = tu.correct(POPULATION, test_set, seed=1)
+    plain = test_set[["unit", "predicted", "true"]]
+    same = tu.correct(POPULATION, plain, id="unit", design=design, seed=1)
+    assert est.rows() == same.rows()
+    assert est.info["design"] == design
+
+
+def test_a_list_goes_through_csv_and_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    POPULATION.to_pandas().to_csv("predictions.csv", index=False)
+    command = [
+        "draw",
+        "predictions.csv",
+        "-n",
+        "60",
+        "--id",
+        "unit",
+        "--by-prediction",
+        "--seed",
+        "2",
+    ]
+    done = CliRunner().invoke(main, [*command, "--output", "list.csv"])
+    assert done.exit_code == 0, done.output
+    assert "30 predicted=shop" in done.output
+    with open("list.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["true"] = "shop" if int(row["unit"]) % 4 == 0 else "other"
+    with open("list.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    drawn = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, by_prediction=True))
+    assert (
+        tu.correct("predictions.csv", "list.csv", seed=1).rows()
+        == tu.correct(POPULATION, drawn, seed=1).rows()
+    )
+    again = CliRunner().invoke(main, [*command, "--output", "list.csv"])
+    assert again.exit_code == 2
+    assert "must be a new file" in again.output
+
+
+def test_a_changed_population_is_refused():
+    test_set = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, by_prediction=True))
+    with pytest.raises(DataError, match="it has 250 units and had 300"):
+        tu.correct(POPULATION.slice(0, 250), test_set)
+    frame = POPULATION.to_pandas()
+    frame["predicted"] = np.where(frame["unit"] < 20, "shop", frame["predicted"])
+    with pytest.raises(DataError, match=r"units in (other|shop), where"):
+        tu.correct(frame, test_set)
+    renamed = POPULATION.to_pandas().assign(unit=UNITS + 1000)
+    with pytest.raises(DataError, match="are not in predictions"):
+        tu.correct(renamed, test_set)
+
+
+def test_two_lists_a_broken_list_and_another_design_are_refused():
+    one, two = (labelled(tu.draw(POPULATION, 30, id="unit", seed=s)) for s in (2, 3))
+    mixed = pd.concat([one, two.drop(columns=["drawn"])])
+    with pytest.raises(DataError, match="must come from one draw"):
+        tu.correct(POPULATION, mixed)
+    with pytest.raises(DataError, match="it was changed"):
+        tu.correct(POPULATION, one.assign(drawn="trueup draw {"))
+    with pytest.raises(DataError, match="are missing"):
+        tu.correct(POPULATION, one.drop(columns=["units"]))
+    with pytest.raises(OptionError, match="drawn at random; got design='shifted'"):
+        tu.correct(POPULATION, one, design="shifted")
+
+
+def test_an_unlabelled_list_and_an_unknown_label():
+    test_set = tu.draw(POPULATION.to_pandas(), 30, id="unit", seed=2)
+    with pytest.raises(DataError, match="30 rows have none"):
+        tu.correct(POPULATION, test_set)
+    test_set["true"] = "cannot tell"
+    with pytest.raises(DataError, match="cannot tell"):
+        tu.correct(POPULATION, test_set, classes=["other", "shop"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n": 0}, "from 1 to"),
+        ({"n": 301}, "at most the 300 units"),
+        ({"n": 10, "id": "nobody"}, "must have a column"),
+        ({"n": 10, "size": "region"}, "must hold numbers"),
+        ({"n": 10, "size": "y", "within": "region"}, "must stand alone"),
+        ({"n": {"shop": 500}, "by_prediction": True}, "has 100 units"),
+        ({"n": {"ship": 5}, "by_prediction": True}, "must name strata"),
+        ({"n": 10, "allocation": "magic"}, "must be"),
+        ({"n": 10, "show": "nothing"}, "must name columns"),
+        ({"n": 10, "seed": -1}, "must be a whole number"),
+        ({"n": 250, "id": "predicted"}, "each unit once"),
+    ],
+)
+def test_bad_draws(options, words):
+    with pytest.raises((DataError, OptionError), match=words):
+        tu.draw(POPULATION, **{"id": "unit"} | options)
+
+
+def test_sizes_of_0_are_told_and_negative_ones_refused():
+    frame = POPULATION.to_pandas()
+    with pytest.warns(tu.TrueupWarning, match="50 units have size 0"):
+        tu.draw(
+            frame.assign(y=np.where(frame["unit"] <= 50, 0.0, frame["y"])), 10, id="unit", size="y"
+        )
+    with pytest.raises(DataError, match="some values are negative"):
+        tu.draw(frame.assign(y=-frame["y"]), 10, id="unit", size="y")
+
+
+def test_numbers_per_stratum_and_names_that_are_taken():
+    table = POPULATION.rename_columns(["unit", "predicted", "stratum", "y"])
+    found = tu.draw(table, {("shop", "north"): 3, ("other", "south"): 50}, id="unit",
+                    by_prediction=True, within="stratum", seed=1)  # fmt: skip
+    assert found["trueup_stratum"].to_pylist().count("predicted=shop, stratum=north") == 3
+    assert set(found["trueup_stratum"].to_pylist()) == {
+        "predicted=shop, stratum=north", "predicted=other, stratum=south",
+    }  # fmt: skip
+    assert found["units"].to_pylist().count(50) == 3
