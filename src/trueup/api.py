@@ -50,6 +50,8 @@ def correct(
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
+    count: str | None = None,
+    squares: str | None = None,
     keep_draws: bool | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
@@ -107,6 +109,10 @@ def correct(
         The probability of the equal-tailed interval.
     seed : int, optional
         The same seed gives the same numbers; without one a seed is chosen and reported.
+    count, squares : str, optional
+        Columns of a population that is already aggregated: how many units a row stands for, and
+        the sum of their squared values. `value` is then the sum of their values. The test set has
+        a row for each audited unit.
     keep_draws : bool, optional
         Whether to keep the draws of every group; by default while they take up to 200 MB.
     progress : callable, optional
@@ -121,7 +127,7 @@ def correct(
     from trueup.audit.work_list import read_design
     from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
-    from trueup.read import open_table
+    from trueup.read import open_table, open_units
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
@@ -133,9 +139,11 @@ def correct(
     needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
     population, audited = (
-        open_table(predictions, "predictions"),
+        open_units(predictions, "predictions", count, squares, value),
         open_table(test_set, "the test set"),
     )
+    if count is not None and id is not None:
+        raise OptionError("`id` names units, but with `count` a row is many; give one of them.")
     if drawn := read_design(population, audited, columns, design):
         design = "by_prediction" if drawn[0].by_prediction else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
@@ -153,7 +161,7 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
-        bands=direct,
+        bands=direct and count is None,
     )
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None

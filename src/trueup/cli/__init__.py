@@ -14,6 +14,7 @@ from trueup.cli.draw import draw
 from trueup.cli.options import (
     DESIGN,
     METHOD,
+    aggregated_options,
     classes_option,
     column_options,
     labels_of,
@@ -85,6 +86,7 @@ estimate_options = together(
     show_default=True,
     help="How far the rates of strata are pooled: partial, none or complete.",
 )
+@aggregated_options
 @estimate_options
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
@@ -99,6 +101,7 @@ def correct(
 
 @main.command()
 @column_options(required=True)
+@aggregated_options
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 def check(

@@ -13,6 +13,7 @@ from trueup.errors import ClassError
 __all__ = [
     "DESIGN",
     "METHOD",
+    "aggregated_options",
     "column_options",
     "labels_of",
     "list_option",
@@ -80,6 +81,10 @@ def column_options(*, required: bool) -> Callable[..., Any]:
     )
 
 
+aggregated_options = together(
+    click.option("--count", help="Column of units per row, of a table that is already aggregated."),
+    click.option("--squares", help="Column of their sums of squares; --value is then their sum."),
+)
 classes_option = click.option("--classes", help="All classes in order, separated by commas.")
 
 

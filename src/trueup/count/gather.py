@@ -14,6 +14,7 @@ from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.errors import ClassError, DataError, OptionError
+from trueup.read.aggregated import looks_aggregated
 from trueup.read.table import (
     Missing,
     Progress,
@@ -86,6 +87,7 @@ def gather_groups(
         orders = [population.order(columns.predicted), test_set.order(columns.true)]
         labels = _common_classes(orders, (population, test_set), seen)
     notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
+    notes += _aggregated(population, whole, audited, overlap)
     if absent:
         notes.append(
             f"{test_set.name} has no column {absent}: its units inform every group, but are not "
@@ -217,6 +219,30 @@ def _common_classes(
             hint="list all classes in order with classes=[...].",
         )
     return list(found.pop()) if found else sorted(seen[0])
+
+
+def _aggregated(population: Table, whole: Tally, audited: Tally, overlap: bool) -> list[str]:
+    """Say so when rows seem to stand for many units, or when their values are taken as equal."""
+    if not getattr(population, "exact", True):
+        return [
+            f"The units of a row of {population.name} are taken to have equal values: intervals of "
+            "totals are too narrow. Name the column of their sums of squares (squares=, --squares)."
+        ]
+    rows = int(whole.units.sum())
+    column = looks_aggregated(population, rows)
+    if column is None:
+        return []
+    words = f"{population.name} has {rows:,} rows and a column {column!r}"
+    if overlap and int(audited.units.sum()) > rows:
+        raise DataError(
+            f"{words}, but the test set has {int(audited.units.sum()):,} units: each row seems to "
+            "stand for many.",
+            hint=f"say so with count={column!r} (--count {column}).",
+        )
+    return [
+        f"{words}: if a row stands for many units, say so with count={column!r} (--count "
+        f"{column}); here each row was one unit."
+    ]
 
 
 def _left_out(table: Table, tally: Tally) -> list[str]:

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import os
+from typing import cast
 
 from trueup.read.table import Table
 
-__all__ = ["open_table"]
+__all__ = ["open_table", "open_units"]
+
+
+def open_units(
+    source: object, role: str, count: str | None, squares: str | None, value: str | None
+) -> Table:
+    """Open a population: of units, or with a `count` of the units that each row stands for."""
+    table = open_table(source, role)
+    if count is None and squares is None:
+        return table
+    from trueup.read.aggregated import AggregatedTable
+
+    return cast(Table, AggregatedTable(table, count, squares, value))
 
 
 def open_table(source: object, role: str) -> Table:

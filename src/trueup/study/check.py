@@ -75,23 +75,30 @@ def check(
     design: str = "random",
     prior: object = "perks",
     interval: float = 0.95,
+    count: str | None = None,
+    squares: str | None = None,
 ) -> Check:
     """Report what is wrong or doubtful with these tables, before any estimate; see `correct`."""
+    from trueup.audit.work_list import read_design
     from trueup.count.gather import gather
-    from trueup.read import open_table
+    from trueup.read import open_table, open_units
 
-    population = open_table(predictions, "predictions")
+    population = open_units(predictions, "predictions", count, squares, value)
+    audited, columns = open_table(test_set, "the test set"), Columns(predicted, true, value, id)
+    if drawn := read_design(population, audited, columns, design):
+        design = "by_prediction" if drawn[0].by_prediction else "random"
+        columns = replace(columns, id=columns.id or drawn[0].id)
     inside = design != "shifted" if overlap is None else overlap
     counts = gather(
         population,
-        open_table(test_set, "the test set"),
-        Columns(predicted, true, value, id),
+        audited,
+        columns,
         overlap=inside,
         classes=classes,
         missing=missing,
-        bands=True,
+        bands=count is None,
     )
-    largest = population.largest(value, LARGEST) if value else None
+    largest = population.largest(value, LARGEST) if value and count is None else None
     return check_counts(
         counts, design=design, prior=prior, overlap=inside, interval=interval, largest=largest
     )
