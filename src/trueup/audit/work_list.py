@@ -90,6 +90,11 @@ def read_design(
             f"{test_set.name} must have the columns that `draw` wrote; {absent} are missing.",
             hint=f"copy them from the original work list, or take out {name!r}.",
         )
+    if design.within or design.size:
+        raise DataError(
+            f"{test_set.name} was drawn {design.words}, which `correct` cannot allow for yet.",
+            hint="draw at random or by_prediction.",
+        )
     _check_population(population, test_set, columns, design, own)
     return design, own["probability"]
 
