@@ -82,7 +82,8 @@ def correct(
         Whether the audited units are in the population, so that their part is known exactly.
         By default yes, except for ``design="shifted"``.
     classes : sequence, optional
-        All classes, in order; by default those seen in the tables, sorted.
+        All classes, in order; by default those seen in the tables, sorted, or in the order of an
+        ordered categorical or enum.
     missing : {"refuse", "leave_out"}
         What to do with rows without a usable class or value (null, NaN or infinite). Those left out
         are counted in ``info["warnings"]``.
@@ -277,11 +278,26 @@ class _Job:
 
             found, pooling, keep = self.parts
             result = estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
-        result.info["warnings"][:0] = self.notes
+        given = self.asked["classes"]
+        notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
+        result.info["warnings"][:0] = notes
         again = replace(
             self, asked=self.asked | changes, options={**options, "seed": settings.seed}
         )
         return replace(result, asked=again.asked, _again=again)
+
+
+def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> list[str]:
+    """Warn of a prior for ordered classes whose order is no more than the alphabet's."""
+    text = len(classes) > 2 and all(isinstance(label, str) for label in classes)
+    if given is not None or getattr(prior, "name", "") != "ordered" or not text:
+        return []
+    if list(classes) != sorted(classes, key=str):
+        return []
+    return [
+        f"Prior 'ordered' takes the classes in alphabetical order, {list(classes)}. If that is "
+        "not their order, the answer is wrong: list them in order with classes=[...] (--classes)."
+    ]
 
 
 def _run(job: _Job, progress: Callable[[float], None] | None) -> Estimate:

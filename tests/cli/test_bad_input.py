@@ -160,7 +160,7 @@ def test_hints_say_what_to_do(tmp_path):
     message = refused(numbers(counts=str(matrix)), "--predicted-counts must hold numbers")
     assert "write the numbers themselves" in message
     assert "name a CSV file" not in message
-    refused(["plan", "--cv", "0.05"], "--rates, --base-rates, --units must say what to assume")
+    refused(["plan", "--cv", "0.05"], "--rates, --base-rates and --units must say what to assume")
     refused(["plan", "--cv", "0.05", "--rates", "0.9", "--units", "9"], "missing: --base-rates")
 
 

@@ -61,7 +61,8 @@ def test_every_form_is_the_function(text):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("haldane", "must be one of ['jeffreys', 'perks', 'uniform']"),
+        ("haldane", "must be one of perks, jeffreys and uniform, or start with one of from-counts,"),
+        ("from_ranges:web:0.6-0.8", "trueup correct --help"),
         ("diagonal", "diagonal:2"),
         ("diagonal:much", "diagonal:2"),
         ("diagonal:2:3", "diagonal:2"),
@@ -190,7 +191,7 @@ def test_check_takes_a_prior_that_names_a_class(files):
     paths = [str(files / "all.csv"), str(files / "test.csv")]
     result = CliRunner().invoke(main, ["check", *paths, "--prior", "from-range:web:0.60-0.85"])
     assert result.exit_code == 0, result.output
-    assert "prior 'from_range' adds" in result.stdout
+    assert "prior 'from_range' counts as" in result.stdout
 
 
 @pytest.mark.slow

@@ -156,6 +156,8 @@ def _warnings() -> Iterator[str]:
     yield from warned(tu.correct, *elsewhere, by="region", design="shifted", seed=1)
     strata = _files(test_set="predicted,true,region\na,a,n\na,b,n\n")
     yield from warned(tu.correct, *strata, strata="region", classes=["a", "b"], seed=1)
+    sizes = "predicted,true\n" + "small,small\nmedium,medium\nlarge,large\n" * 20
+    yield from warned(tu.correct, *_files(sizes, sizes), prior=tu.prior.ordered(), seed=1)
     from trueup.draws.samplers import draw_constrained
 
     a = np.full((4, 4), 0.5) + 3 * np.eye(4)

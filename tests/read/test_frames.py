@@ -183,6 +183,16 @@ def test_ordered_categories_of_numbers_and_of_one_table_only():
     assert list(correct(plain, plain, value=None, overlap=False).classes) == sorted(LEVELS)
 
 
+def test_an_order_that_is_only_the_alphabet_s_is_warned_about():
+    ordered = {"value": None, "overlap": False, "prior": trueup.prior.ordered()}
+    text = leveled("pandas").astype(str)
+    with pytest.warns(trueup.TrueupWarning, match="alphabetical order, .'large', 'medium', 'sm"):
+        correct(text, text, **ordered)
+    for table, options in ((leveled("polars"), {}), (text, {"classes": LEVELS})):
+        est = correct(table, table, **ordered, **options)
+        assert not any("alphabetical" in words for words in est.info["warnings"])
+
+
 def test_two_orders_of_the_classes_are_refused():
     tables = leveled("pandas"), leveled("polars", LEVELS[::-1])
     with pytest.raises(trueup.ClassError, match="same order in both tables"):

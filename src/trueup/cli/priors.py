@@ -12,6 +12,7 @@ from trueup import prior
 from trueup.cli.matrix import parse_matrix
 from trueup.errors import OptionError, TrueupError
 from trueup.prior.elicited import Built, arranged
+from trueup.text import listed
 
 __all__ = ["EXAMPLES", "parse_prior"]
 
@@ -30,7 +31,7 @@ EXAMPLES = {
 
 
 def parse_prior(text: str) -> object:
-    """Read ``--prior``; a plain word is returned unchanged.
+    """Read ``--prior``; the name of a prior is returned as it is.
 
     Examples
     --------
@@ -42,8 +43,14 @@ def parse_prior(text: str) -> object:
     """
     kind, *words = text.split(":")
     kind = kind.strip().lower().replace("_", "-")
+    if (name := text.strip().lower()) in prior.NAMED_PRIORS:
+        return name
     if kind not in EXAMPLES:
-        return text
+        raise OptionError(
+            f"--prior must be one of {listed([*prior.NAMED_PRIORS])}, or start with one of "
+            f"{listed([*EXAMPLES])}; got {text!r}.",
+            hint="`trueup correct --help` shows how each is written.",
+        )
     try:
         return replace(MAKERS[kind](words), word=text)
     except (IndexError, ValueError) as error:

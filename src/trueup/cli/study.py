@@ -21,6 +21,7 @@ from trueup.cli.options import (
     together,
 )
 from trueup.errors import FileError, OptionError
+from trueup.text import listed
 
 __all__ = ["compare", "paper", "plan"]
 
@@ -196,7 +197,7 @@ def _case(options: dict[str, Any]) -> dict[str, Any]:
         if absent := [name for name, given in needed.items() if given is None]:
             raise OptionError(
                 f"Without {'tables' if predictions is None else 'TEST_SET'}, "
-                f"{', '.join(needed)} must say what to assume; missing: {', '.join(absent)}.",
+                f"{listed([*needed])} must say what to assume; missing: {listed(absent)}.",
                 hint="name both tables, or add those options.",
             )
     labels = labels_of(options.pop("classes"), [rates], predictions, options["predicted"])
