@@ -11,7 +11,13 @@ from click.testing import CliRunner
 import trueup as tu
 from trueup.cli import main
 from trueup.cli import numbers as numbers_command
-from trueup.present.reproduce import command_line, file_hashes, only_in_python, parameters
+from trueup.present.reproduce import (
+    command_line,
+    file_hashes,
+    only_in_python,
+    parameters,
+    python_call,
+)
 
 POPULATION = "predicted,y\n" + "a,1\nb,2\n" * 20
 TEST_SET = "predicted,true,y\n" + "a,a,1\nb,b,2\na,b,1\n" * 3
@@ -28,9 +34,10 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("form", ["~/{}", "file://{folder}/{}", "{folder}/{}"])
 def test_every_path_that_is_read_is_hashed(form, files):
     paths = [form.format(name, folder=files) for name in ("pop.csv", "test.csv")]
-    est = tu.correct(*paths, draws=100)
+    est = tu.correct(*paths, by=(), draws=100)  # as the command line calls it
     found = file_hashes(est)
     assert [name for name, *_ in found] == [str(files / "pop.csv"), str(files / "test.csv")]
+    assert "by=" not in python_call(est)
     wanted = [hashlib.sha256(text.encode()).hexdigest() for text in (POPULATION, TEST_SET)]
     assert [digest for *_, digest in found] == wanted
 

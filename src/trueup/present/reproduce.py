@@ -54,7 +54,7 @@ def options_given(est: Estimate) -> dict[str, Any]:
 
 
 def _same(x: Any, default: Any) -> bool:
-    return x is default or (isinstance(x, str | int | float | bool) and x == default)
+    return x is default or (isinstance(x, str | int | float | bool | tuple) and x in (default, ()))
 
 
 def python_call(est: Estimate) -> str | None:
