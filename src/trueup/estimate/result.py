@@ -16,6 +16,7 @@ from trueup.count.counts import Counts
 from trueup.count.names import FIGURES
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import derived
+from trueup.text import aligned, alike
 
 __all__ = ["Answer", "Estimate", "GroupFigures", "median_error", "summarise"]
 
@@ -244,16 +245,11 @@ class Estimate:
         hidden = max(len(cells) - MOST_PRINTED - len(self.classes), 0)
         if hidden:  # the first groups, and the whole at the end
             cells = cells[:MOST_PRINTED] + cells[-len(self.classes) :]
-        table = [header, *cells]
-        widths = [max(len(row[i]) for row in table) for i in range(len(header))]
-        left = len(header) - len(FIGURES)
-        lines = [self._title(), ""]
-        for i, row in enumerate(table):
-            if hidden and i == 1 + MOST_PRINTED:
-                lines.append(f"… {hidden:,} more rows: see rows() or table; then the whole:")
-            words = [c.ljust(w) for c, w in zip(row[:left], widths[:left], strict=True)]
-            numbers = [c.rjust(w) for c, w in zip(row[left:], widths[left:], strict=True)]
-            lines.append("  ".join(words + numbers).rstrip())
+        lines = aligned([header, *cells], left=range(len(header) - len(FIGURES)))
+        if hidden:
+            more = f"… {hidden:,} more rows: see rows() or table; then the whole:"
+            lines.insert(1 + MOST_PRINTED, more)
+        lines = [self._title(), "", *lines]
         for warning in self.info["warnings"]:
             lines += ["", f"Warning: {warning}"]
         return "\n".join(lines)
@@ -282,18 +278,15 @@ class Estimate:
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         rows = self.rows()
-        numbers = [abs(row[name]) for row in rows for name in FIGURES if row[name] is not None]
-        largest = max(numbers, default=0.0)
-        decimals = 0 if largest >= 10_000 else 1 if largest >= 100 else 3
-        form = "{:.4g}" if largest >= 1e15 or 0 < largest < 0.01 else f"{{:,.{decimals}f}}"
-        forms = dict.fromkeys(FIGURES, form)
+        write = dict.fromkeys(FIGURES, alike(row[name] for row in rows for name in FIGURES))
         for name in FIGURES:  # a column of whole numbers needs no decimals
-            if largest < 1e15 and all((row[name] or 0.0).is_integer() for row in rows):
-                forms[name] = "{:,.0f}"
+            column = [row[name] or 0.0 for row in rows]
+            if all(x.is_integer() and abs(x) < 1e15 for x in column):
+                write[name] = alike(column)
         words = [name for name in rows[0] if name not in FIGURES]
         cells = [
             ["" if row[name] is None else str(row[name]) for name in words]
-            + ["–" if row[name] is None else forms[name].format(row[name]) for name in FIGURES]
+            + [write[name](row[name]) for name in FIGURES]
             for row in rows
         ]
         return [*words, *FIGURES], cells
