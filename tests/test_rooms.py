@@ -48,16 +48,24 @@ def room_of(path):
 
 
 def imports(path):
-    """Yield (module, by name) for every import in a file: in functions and by string too."""
+    """Yield (module, by name) for every import in a file: in functions and by string too.
+
+    A public name is imported from where it is defined, and `import trueup` is for the last rooms.
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, False) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module == "trueup":
-            yield from ((f"trueup.{alias.name}", False) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module, False
+            names = [alias.name for alias in node.names]
+            yield from (("trueup.web" if name == "trueup" else name, False) for name in names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path.name}: write imports in full, without dots"
+            homes = [trueup._HOME.get(alias.name) or alias.name for alias in node.names]
+            whole = node.module == "trueup"
+            yield from ((f"trueup.{home}" if whole else node.module, False) for home in homes)
         elif isinstance(node, ast.Constant) and re.match(r"trueup(\.\w+)+$", str(node.value)):
             yield node.value, True
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            full = isinstance(node.args[0], ast.Constant) and node.args[0].value[0] != "."
+            assert full or path == SOURCE / "__init__.py", f"{path.name}: modules by their name"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

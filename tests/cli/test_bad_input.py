@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import trueup as tu
 from trueup.cli import main
 
 GOOD = "unit,predicted,true,y\n1,a,a,1\n2,a,b,2\n3,b,b,3\n4,b,b,4\n5,a,a,2\n"
@@ -162,6 +164,14 @@ def test_hints_say_what_to_do(tmp_path):
     assert "name a CSV file" not in message
     refused(["plan", "--cv", "0.05"], "--rates, --base-rates and --units must say what to assume")
     refused(["plan", "--cv", "0.05", "--rates", "0.9", "--units", "9"], "missing: --base-rates")
+
+
+@pytest.mark.parametrize("test", [[["4", "2.1"], ["2", "3"]], np.array([[4, 2.1], [2, 3]])])
+def test_numbers_in_messages_are_plain(test):
+    with pytest.raises(tu.DataError, match=r"got 2\.1\."):
+        tu.correct_counts(test, [10, 90], classes=np.array(["a", "2.1"]))
+    with pytest.warns(tu.TrueupWarning, match=r"no test unit of true class \['2.1'\]"):
+        tu.correct_counts([[4, 1], [0, 0]], [10, 90], classes=np.array(["a", "2.1"]), draws=100)
 
 
 def test_nothing_is_written_when_the_input_is_bad(files, tmp_path):
