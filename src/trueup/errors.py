@@ -12,16 +12,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ClassError",
-    "DataError",
-    "EstimateError",
-    "FileError",
-    "OptionError",
-    "TrueupError",
-    "TrueupWarning",
-]
-
 
 class TrueupError(ValueError):
     """A problem with the input, in words: what must hold, what we got, and one hint.

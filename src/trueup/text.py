@@ -6,8 +6,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-__all__ = ["aligned", "alike", "decimals", "listed", "percent", "rounded", "short"]
-
 
 def short(x: float) -> str:
     """Write a number without digits that nobody reads.

@@ -17,8 +17,6 @@ INTERRUPTED = 130
 """The exit code of a command that Ctrl-C stopped: 128 + SIGINT, as in shells."""
 WIDTH = 30
 
-__all__ = ["Command", "progress_bar", "quiet_warnings"]
-
 
 class Command(click.Command):
     """A command that answers bad input with its message and exit code 2, and Ctrl-C with 130."""

@@ -13,8 +13,6 @@ from trueup.errors import FileError
 from trueup.paper.webshops import WEBSHOP, predict, webshops
 from trueup.text import aligned
 
-__all__ = ["make_files", "run_demo"]
-
 TEST_SIZE = 50
 NAMES = np.array(["webshop", "other"])
 # The paper's own methods first, then what trueup adds to them.

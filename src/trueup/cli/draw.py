@@ -8,8 +8,6 @@ import click
 
 from trueup.cli.console import Command
 
-__all__ = ["draw"]
-
 
 @click.command(cls=Command)
 @click.argument("predictions", type=click.Path())

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from trueup.errors import ClassError, DataError, FileError
 
-__all__ = ["Matrix", "parse_list", "parse_matrix"]
-
 EXAMPLE = 'write rows with semicolons between them, as "4,1;2,3", or name a CSV file.'
 LIST = "write the numbers themselves, with commas between them, as 10,90."
 TOTALS = {"total", "totals", "sum", "grand total"}

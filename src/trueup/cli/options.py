@@ -10,19 +10,6 @@ import click
 from trueup.cli.matrix import Matrix, parse_list, parse_matrix
 from trueup.errors import ClassError
 
-__all__ = [
-    "DESIGN",
-    "METHOD",
-    "aggregated_options",
-    "column_options",
-    "labels_of",
-    "list_option",
-    "matrix_option",
-    "prior_option",
-    "run_options",
-    "together",
-]
-
 DESIGN = (
     "How the test set was drawn: 'random' from the population, 'by_prediction' within predicted "
     "classes, 'by_class' within true classes, 'shifted' from another period or population."

@@ -14,8 +14,6 @@ from trueup.errors import OptionError, TrueupError
 from trueup.prior.elicited import Built, arranged
 from trueup.text import listed
 
-__all__ = ["EXAMPLES", "parse_prior"]
-
 EXAMPLES = {
     "from-counts": "from-counts:matrix.csv:0.5",
     "from-range": "from-range:webshop:0.80-0.95 or from-range:webshop:0.80-0.95:0.9",

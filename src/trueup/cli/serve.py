@@ -6,8 +6,6 @@ import click
 
 from trueup.cli.console import Command
 
-__all__ = ["serve"]
-
 
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")

@@ -23,9 +23,6 @@ from trueup.cli.options import (
 from trueup.errors import FileError, OptionError
 from trueup.text import listed
 
-__all__ = ["compare", "paper", "plan"]
-
-
 case_options = together(
     column_options(required=False),
     matrix_option(

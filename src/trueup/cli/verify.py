@@ -6,8 +6,6 @@ import click
 
 from trueup.cli.console import Command, progress_bar, quiet_warnings
 
-__all__ = ["verify"]
-
 
 @click.command(cls=Command)
 @click.option("--quick", is_flag=True, help="Minutes instead of a quarter of an hour.")

@@ -15,8 +15,6 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["in_blocks"]
-
 Block = TypeVar("Block")
 
 BLOCK = 250_000

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from trueup.numerics import special
 
-__all__ = ["MIDDLE", "Prior", "adapt", "log_dirichlet_multinomial", "log_middle", "walk"]
-
 Floats = NDArray[np.float64]
 Prior = Callable[[Floats], Floats]
 
@@ -47,23 +45,10 @@ def walk(
 ) -> tuple[Floats, Floats]:
     """One round of a random walk on log a: each class in turn, then all together.
 
-    Parameters
-    ----------
-    log_a : (…, K) ndarray
-        The current states of the chains.
-    X : (…, J, K) ndarray
-        The counts, which broadcast with the chains.
-    log_prior : callable
-        Log density of the prior with respect to log a.
-    step : (K + 1,) ndarray
-        Standard deviation of each move; the last is the common one.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    log_a, accepted
-        The new states, and which share of each kind of move was accepted, (K + 1,).
+    The states `log_a` of the chains are (…, K) and broadcast with the counts `X` (…, J, K). `step`
+    (K + 1,) has the standard deviation of each move, the common one last, and `log_prior` is a
+    density with respect to log a. Return the new states, and the share of each kind of move that
+    was accepted, (K + 1,).
     """
     K = log_a.shape[-1]
 

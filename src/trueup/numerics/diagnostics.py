@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from trueup.numerics import special
 
-__all__ = ["ess", "rhat"]
-
 Floats = NDArray[np.float64]
 
 

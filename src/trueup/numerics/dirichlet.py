@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SMALL_SHAPE", "dirichlet", "draw_dirichlet", "log_gamma", "normalise", "refresh"]
-
 Floats = NDArray[np.float64]
 
 # Below this shape NumPy's gamma draws underflow to 0 often enough for a row of zeros:
@@ -64,21 +62,8 @@ def refresh(log_p: Floats, a: Floats, r: Floats, rng: np.random.Generator) -> tu
     BX and (1−B)X are independent gammas and the second is redrawn (the beta-gamma
     autoregression of Lewis, McKenzie and Hugus, 1989). The correlation of X and X' is r.
 
-    Parameters
-    ----------
-    log_p : ndarray (m, K, C)
-        Logarithms of m current rows in each of C chains.
-    a : ndarray (m, K)
-        Their Dirichlet parameters.
-    r : ndarray (m,)
-        How much of each to keep, in [0, 1).
-    rng : numpy.random.Generator
-        Where the randomness comes from.
-
-    Returns
-    -------
-    P, log_P : ndarray (m, K, C)
-        The proposals and their logarithms.
+    `log_p` (m, K, C) has the logarithms of m rows in each of C chains, `a` (m, K) their parameters
+    and `r` (m,) how much of each to keep, in [0, 1). Return proposals and their logarithms.
     """
     x = log_gamma(((1.0 - r)[:, None] * a)[:, :, None], log_p.shape, rng)
     kept = np.flatnonzero(r)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["draw_simplex_normal", "draw_truncated_normal"]
-
 _SQRT2 = np.sqrt(2.0)
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -43,21 +41,9 @@ _FLAT = 1e-5
 
 
 def draw_truncated_normal(a: Floats, b: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw standard normals held to [a, b], elementwise, and log Pr(a ≤ z ≤ b).
+    """Draw standard normals held to [a, b], elementwise; return them and log(Φ(b) − Φ(a)).
 
-    Parameters
-    ----------
-    a, b : ndarray
-        Bounds, a < b, of the same shape; finite.
-    rng : numpy.random.Generator
-        Source of randomness; one number per element.
-
-    Returns
-    -------
-    z : ndarray
-        Draws, within [a, b].
-    log_mass : ndarray
-        log(Φ(b) − Φ(a)), accurate far out in either tail.
+    The bounds a < b are finite; the logarithm is accurate far out in either tail.
     """
     if a.max(initial=-np.inf) < -_FAR and b.min(initial=np.inf) > _FAR:
         return rng.standard_normal(a.shape), np.zeros(a.shape)
@@ -99,27 +85,10 @@ def draw_simplex_normal(
 ) -> tuple[Floats, Floats]:
     """Draw u_r ~ N(mean_r, cov_r) held to u ≥ 0, Σ_g u_g = T, with importance weights.
 
-    Parameters
-    ----------
-    mean : (R, K) ndarray
-        Means, each row with sum `total`.
-    cov : (R, K, K) ndarray
-        Covariances, of rank K − 1 at most, with rows that sum to zero.
-    total : float or (R,) array_like
-        T ≥ 0.
-    rng : numpy.random.Generator
-        Source of randomness.
+    The rows of `mean` (R, K) have sum T, `total`; those of `cov` (R, K, K) have sum 0. Return u
+    (R, K) and log weights (R,). The weights have mean Pr(u_r ≥ 0), exactly so for K = 2, and are 0
+    where a class without variance lies outside [0, T].
 
-    Returns
-    -------
-    u : (R, K) ndarray
-        Permissible vectors: u ≥ 0, and each row has sum T.
-    log_weight : (R,) ndarray
-        Log of the weight; exp(log_weight) has mean Pr(u_r ≥ 0) for each r, exactly so for K = 2.
-        Minus infinity where a class without variance lies outside [0, T].
-
-    Notes
-    -----
     The classes are taken in one order for all draws: those nearest to their bound first, since
     their bounds matter most, and the largest last, as the remainder. With cov = L Lᵀ in that
     order, class j given those before it is normal with mean m_j + Σ_{i<j} L_ji z_i and standard

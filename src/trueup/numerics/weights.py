@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Resampled", "effective_size", "pareto_k", "resample"]
-
 Floats = NDArray[np.float64]
 
 
@@ -38,20 +36,6 @@ def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampl
     The draws are shuffled first: equal steps through draws that come in a pattern (a chain, a
     grid, two samplers in turn) can match its period and keep one kind only. They are
     shuffled again afterwards, so that copies of one draw do not stand together.
-
-    Parameters
-    ----------
-    log_weight : (R,) ndarray
-        Log weights, at least one of them finite.
-    size : int
-        How many draws to keep.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    Resampled
-        Indices, shape (size,), and Kish's effective size of the weights.
 
     Examples
     --------

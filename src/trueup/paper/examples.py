@@ -10,8 +10,6 @@ from trueup.draws.contingency import expected_u_hat
 from trueup.draws.theorem1 import posterior
 from trueup.prior import jeffreys
 
-__all__ = ["base_rate_example", "peculiar_example", "posterior_of_p", "print_examples"]
-
 # The paper prints TP=4, FP=1, FN=2, TN=2, which sum to 9 and give p = q = 1/3. Its p = 0.2,
 # q = 0.4, n = 10 and (−75, 175) need TP=4, FN=1, FP=2, TN=3: rows true, webshops first.
 PECULIAR_TEST = np.array([[4, 1], [2, 3]])

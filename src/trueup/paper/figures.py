@@ -18,8 +18,6 @@ from trueup.paper.webshops import WEBSHOP, webshops
 from trueup.present.plots.plane import permitted
 from trueup.present.plots.studies import load_altair, save_chart
 
-__all__ = ["FIGURES", "write_figures"]
-
 Floats = NDArray[np.float64]
 
 BLUE, ORANGE, RED, BLACK = "#1f5fa8", "#e07b00", "#c02020", "#111111"

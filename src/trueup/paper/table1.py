@@ -20,8 +20,6 @@ from trueup.paper.webshops import ERROR_RATE, WEBSHOP, webshops
 from trueup.simulation import Simulation, simulate
 from trueup.study.verdict import error_figures
 
-__all__ = ["METHODS", "PRINTED", "Line", "posterior_means", "table_1", "table_1_text"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -81,12 +79,7 @@ def table_1(
 ) -> tuple[list[Line], dict[tuple[str, int, str], Floats]]:
     """Simulate both designs, both test sizes and six methods.
 
-    Returns
-    -------
-    lines : list of Line
-        Bias, variance and MSE with their Monte Carlo errors.
-    estimates : dict
-        The estimates themselves by (design, n, method), for the paper's last figure.
+    Return the lines of the table, and the estimates by (design, n, method) for the last figure.
     """
     population = webshops()
     truth = float(population.y[population.s == WEBSHOP].sum())
@@ -149,14 +142,8 @@ def posterior_means(
 ) -> tuple[Floats, Floats]:
     """Return posterior means of (Qû)₀ without and with the constraint, for every replication.
 
-    Parameters
-    ----------
-    a : (R, 2, 2) array
-        Dirichlet parameters α + n; rows true.
-    v_hat, u_hat : (R, 2) array
-        Units and totals per predicted class.
-    draws : int
-        Draws of (p, q) per replication.
+    `a` (R, 2, 2) has the Dirichlet parameters α + n, rows true; `v_hat` and `u_hat` (R, 2) units
+    and totals per predicted class. Each replication has `draws` draws of (p, q).
     """
     R = len(a)
     free, held = np.empty(R), np.empty(R)

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-__all__ = ["ERROR_RATE", "WEBSHOP", "Webshops", "predict", "webshops"]
-
 N, BASE_RATE, ERROR_RATE = 18_939, 0.075, 0.05
 TOTAL, WEBSHOP_TOTAL, SQUARES = 4.95e9, 0.52e9, 3.7e15 / (ERROR_RATE * (1 - ERROR_RATE))
 WEBSHOP, OTHER = 0, 1  # rows and columns: the class of interest first

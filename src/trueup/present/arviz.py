@@ -7,8 +7,6 @@ from typing import Any
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate.result import Estimate
 
-__all__ = ["to_arviz"]
-
 
 def to_arviz(est: Estimate) -> Any:
     """Return the draws with named coordinates: `total` or `count` by class, and `P` by both.

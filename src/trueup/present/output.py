@@ -17,8 +17,6 @@ from trueup.estimate.result import Estimate
 from trueup.read.native import one_kind
 from trueup.read.paths import find
 
-__all__ = ["as_text", "csv_text", "work_list_writer", "writable", "write_whole", "writer"]
-
 # A spreadsheet takes a cell that begins so for a formula, or skips the sign and looks at the next.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -18,16 +18,6 @@ from trueup.errors import FileError
 from trueup.estimate.result import Estimate
 from trueup.read.paths import find
 
-__all__ = [
-    "command_line",
-    "counts_hash",
-    "file_hashes",
-    "only_in_python",
-    "parameters",
-    "python_call",
-    "versions",
-]
-
 MOST_BYTES = 16 << 30
 MOST_FILES = 100
 TABLES = ("predictions", "test_set")

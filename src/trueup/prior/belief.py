@@ -16,8 +16,6 @@ from trueup.text import aligned
 if TYPE_CHECKING:
     from trueup.prior.dirichlet import Concentrations
 
-__all__ = ["Belief", "call", "check_between", "picklable", "prior_draws", "recalls"]
-
 P = ParamSpec("P")
 B = TypeVar("B")
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from trueup.errors import OptionError
 from trueup.prior.belief import Belief, call
 
-__all__ = ["NAMED_PRIORS", "Concentrations", "Dirichlet", "jeffreys", "perks", "uniform"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(Belief):

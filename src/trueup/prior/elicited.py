@@ -14,17 +14,6 @@ from trueup.prior.belief import Belief, call, check_between, picklable
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
 from trueup.prior.ranges import match_beta
 
-__all__ = [
-    "Built",
-    "arranged",
-    "conjugate",
-    "diagonal",
-    "from_counts",
-    "from_range",
-    "per_class",
-    "resolve",
-]
-
 Floats = NDArray[np.float64]
 Labels = list[Hashable]
 Rates = tuple[Any, ...]  # alpha, gamma, and a tilt or none

@@ -15,8 +15,6 @@ from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates
 from trueup.prior.tilted import TINY
 
-__all__ = ["log_density"]
-
 Floats = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from trueup.errors import OptionError
 from trueup.numerics import special
 from trueup.prior.belief import check_between
 
-__all__ = ["match_beta"]
-
 
 def match_beta(given: object, probability: float, what: str = "range") -> tuple[float, float]:
     """Return (a, b) of the Beta distribution with this central interval.

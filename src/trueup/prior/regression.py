@@ -17,8 +17,6 @@ from trueup.prior.belief import Belief, call, check_between
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.tilted import even_errors, size_of
 
-__all__ = ["Regression", "regression"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regression(Belief):

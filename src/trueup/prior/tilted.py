@@ -18,17 +18,6 @@ from trueup.prior.belief import call, check_between, picklable
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates, conjugate, diagonal
 
-__all__ = [
-    "even_errors",
-    "hierarchical",
-    "logistic_normal",
-    "ordered",
-    "robust",
-    "size_of",
-    "symmetric",
-    "truncated",
-]
-
 Floats = NDArray[np.float64]
 TINY = 1e-300
 # Standard deviations of logits between classes, in units of their scale: equal steps of the log, in

@@ -22,8 +22,6 @@ from trueup.errors import DataError, OptionError
 from trueup.simulation.draws import draw_counts, draw_totals
 from trueup.simulation.population import Rates, Values, make_design, make_population
 
-__all__ = ["Simulation", "simulate"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

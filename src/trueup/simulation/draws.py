@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from trueup.simulation.population import Design, Population, largest_remainder
 
-__all__ = ["draw_counts", "draw_totals"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

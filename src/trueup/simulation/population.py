@@ -13,15 +13,6 @@ from scipy.special import ndtri
 from trueup.draws.settings import DESIGNS, one_of
 from trueup.errors import DataError, OptionError
 
-__all__ = [
-    "Design",
-    "Population",
-    "largest_remainder",
-    "lognormal",
-    "make_design",
-    "make_population",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Rates = Callable[[Floats], Floats]

@@ -20,8 +20,6 @@ from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
 from trueup.study.sensitivity import MUCH, sensitivity
 
-__all__ = ["Check", "Finding", "check", "check_counts"]
-
 LARGEST = 10
 ILL_CONDITIONED = 20.0
 FEW_EFFECTIVE = 100.0

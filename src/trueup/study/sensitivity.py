@@ -13,8 +13,6 @@ from trueup.estimate.result import Estimate
 from trueup.prior import resolve_prior
 from trueup.text import aligned, short
 
-__all__ = ["MUCH", "Sensitivity", "sensitivity"]
-
 MUCH = 0.5
 """Half-widths of the interval: an estimate that moves further is prior as well as data."""
 MOST_CLASSES = 4

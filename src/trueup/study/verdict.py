@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ from numpy.typing import NDArray
 
 from trueup.simulation import Simulation
 from trueup.study.replications import Outcome
-from trueup.text import short
-
-__all__ = ["FIGURES", "differs", "error_figures", "judge", "recommend"]
+from trueup.text import listed, short
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +99,8 @@ def recommend(
     others = [other for other in others if other not in few]
     if others:
         verb = "is" if len(others) == 1 else "are"
-        words.append(f"{_listed(others)} {verb} no different within Monte Carlo error.")
+        quoted = listed([repr(other) for other in others])
+        words.append(f"{quoted} {verb} no different within Monte Carlo error.")
     words += [
         f"{other!r} ran on only {len(errors[other])} replications, too few to tell."
         for other in few
@@ -135,8 +133,3 @@ def differs(errors: dict[str, Floats], one: str, other: str) -> bool:
         return True
     mean, error = _mean(gap)
     return abs(mean) > CALLED_A_DIFFERENCE * error
-
-
-def _listed(names: Sequence[str]) -> str:
-    quoted = [repr(name) for name in names]
-    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]

@@ -29,8 +29,6 @@ from trueup.draws.settings import make_settings
 from trueup.estimate.methods import estimate
 from trueup.prior import Dirichlet
 
-__all__ = ["RankCase", "rank_cases", "ranks", "uniformity"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from trueup.text import aligned
 
-__all__ = ["FALSE_ALARM", "LEAST", "Finding", "table_text"]
-
 FALSE_ALARM = 1e-4
 """The most that a run of the whole command may fail by chance alone; each random section has a
 fifth of it, divided over its tests (Bonferroni)."""

@@ -15,8 +15,6 @@ from trueup.estimate.methods import estimate
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
 
-__all__ = ["Cell", "Tally", "base_rates", "draw_values", "error_rates", "every_cell", "run_cell"]
-
 Floats = NDArray[np.float64]
 
 INTERVAL = 0.95

@@ -13,8 +13,6 @@ from trueup.draws.settings import DESIGNS, make_settings
 from trueup.estimate.grouped import estimate_parts
 from trueup.verify.grid import INTERVAL, draw_values, error_rates
 
-__all__ = ["group_cells", "run_groups"]
-
 SIZES = (5, 20, 100, 500)
 EACH = 10
 """Groups of each size."""

@@ -17,16 +17,6 @@ from trueup.verify.calibration import RankCase
 from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SAYS_SO, SHOWN, Finding
 from trueup.verify.grid import Tally
 
-__all__ = [
-    "doubtful",
-    "judge_again",
-    "judge_calibration",
-    "judge_coverage",
-    "judge_groups",
-    "least_covered",
-    "worst_cell",
-]
-
 SHARE = FALSE_ALARM / 5
 """The share of false alarms that each section has."""
 DOUBT = 0.05

@@ -11,8 +11,6 @@ from trueup.draws.samplers import draw_full, ess
 from trueup.estimate import classical
 from trueup.verify.findings import SKIPPED, Finding
 
-__all__ = ["peers"]
-
 
 def peers(seed: int) -> list[Finding]:
     """`difference` against ppi-python, and `full` against NumPyro."""

@@ -13,8 +13,6 @@ from trueup.study.replications import run_method
 from trueup.study.verdict import error_figures
 from trueup.verify.findings import Finding
 
-__all__ = ["published"]
-
 ERRORS = 5.0
 
 PECULIAR_MEAN = 4.91

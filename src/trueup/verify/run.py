@@ -30,8 +30,6 @@ from trueup.verify.judgement import (
 from trueup.verify.peers import peers
 from trueup.verify.published import published
 
-__all__ = ["Verification", "verify"]
-
 AGAIN = 4
 """Doubtful cells run again with this many times the replications."""
 QUICK_CELLS = 12

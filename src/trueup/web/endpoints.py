@@ -23,8 +23,6 @@ from trueup.web.limits import BusyError, Limits, limited, problem
 from trueup.web.sessions import ROLES, Session, Sessions
 from trueup.web.workers import Workers
 
-__all__ = ["FILES", "Endpoints", "refused"]
-
 TOKEN = "x-trueup-session"
 FILES = {"table": ("table.csv", "text/csv"), "report": ("report.html", "text/html")}
 # A report is somebody's data in our origin: it may never run or load anything.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["EXAMPLES"]
-
 PECULIAR: dict[str, Any] = {
     "name": "The Peculiar Example",
     "about": (

@@ -16,8 +16,6 @@ from trueup.read.duck import first_line
 from trueup.study.check import check
 from trueup.web.numbers import check_work, names_of, options_of, shown
 
-__all__ = ["answer", "estimate", "look", "questions"]
-
 FEW = 5  # rows to show
 MOST_ROWS = 400  # of the answer on the page; the table to download has them all
 COLUMNS = ("predicted", "true", "value", "id", "by", "strata")

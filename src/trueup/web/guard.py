@@ -16,8 +16,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "MARK", "Guard", "host_allowed", "is_loopback"]
-
 MARK = "x-trueup"
 # Everything comes from here; no inline script, no eval, no frame around us.
 HEADERS = {

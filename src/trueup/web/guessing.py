@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["guess"]
-
 NAMES = {
     "predicted": "predicted prediction pred predicted_class class_predicted y_pred y_hat s_hat map "
     "map_class mapped model class label",

@@ -8,18 +8,6 @@ from typing import Any
 
 from trueup.errors import DataError, FileError, OptionError, TrueupError
 
-__all__ = [
-    "APOLOGY",
-    "BusyError",
-    "Limits",
-    "SessionError",
-    "SizeError",
-    "limited",
-    "parse_size",
-    "problem",
-    "size_words",
-]
-
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 LONGEST = 600
 APOLOGY: dict[str, Any] = {

@@ -19,8 +19,6 @@ from trueup.present.sentences import citations, figures
 from trueup.text import short
 from trueup.web.limits import Limits
 
-__all__ = ["answer", "check_work", "estimate", "names_of", "options_of", "shown"]
-
 MATRICES = ("test", "test_sums", "test_squares")
 LISTS = ("predicted_counts", "predicted_sums", "predicted_squares")
 INFO = (

@@ -16,8 +16,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from trueup.errors import OptionError
 from trueup.web.guard import is_loopback
 
-__all__ = ["can_open", "free_socket", "serve"]
-
 TRIES = 20
 
 

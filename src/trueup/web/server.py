@@ -26,8 +26,6 @@ from trueup.web.limits import APOLOGY, Limits
 from trueup.web.sessions import ROLES, Sessions
 from trueup.web.workers import Workers
 
-__all__ = ["make_app"]
-
 Endpoint = Callable[..., Awaitable[Any]]
 
 STATIC = Path(__file__).parent / "static"

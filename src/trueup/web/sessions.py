@@ -19,8 +19,6 @@ from typing import Any
 
 from trueup.web.limits import BusyError, Limits, SessionError
 
-__all__ = ["ROLES", "Session", "Sessions"]
-
 ROLES = ("predictions", "test_set")
 
 

@@ -20,8 +20,6 @@ from typing import Any
 from trueup.errors import TrueupError
 from trueup.web.limits import APOLOGY, problem
 
-__all__ = ["DONE", "main", "run"]
-
 DONE = b"{}\n"
 TICK = 0.2  # seconds between two words about progress
 Say = Callable[[dict[str, Any]], None]

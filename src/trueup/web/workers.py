@@ -18,8 +18,6 @@ from typing import Any
 from trueup.web.limits import BusyError, Limits
 from trueup.web.worker import DONE
 
-__all__ = ["Workers"]
-
 LONGEST_LINE = 2**28
 DIED: dict[str, Any] = {
     "error": "The computation stopped: its process ended before the answer.",

@@ -11,8 +11,6 @@ from trueup.draws.samplers import rhat
 from trueup.estimate.result import Estimate
 from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
 
-__all__ = ["chains_spec"]
-
 Floats = NDArray[np.float64]
 
 MOST_TRACES = 6

@@ -7,8 +7,6 @@ import numpy as np
 from trueup.estimate.result import Estimate
 from trueup.present.plots.style import Spec, clean, finish, names, palette, quantity, words
 
-__all__ = ["confusion_spec", "contrast"]
-
 LONGEST = 22
 MOST_TEXT = 40
 """With more classes than this the cells are too small for numbers."""

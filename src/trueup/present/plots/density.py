@@ -28,8 +28,6 @@ from trueup.present.plots.totals import title
 from trueup.present.sentences import whole
 from trueup.text import percent
 
-__all__ = ["density_spec", "histogram"]
-
 Floats = NDArray[np.float64]
 
 MOST_CLASSES = 12

@@ -29,8 +29,6 @@ from trueup.present.plots.style import (
 from trueup.present.plots.totals import domain, dots, points, title
 from trueup.text import percent
 
-__all__ = ["groups_spec", "period"]
-
 MOST_GROUPS = 24
 MOST_PERIODS = 400
 MOST_PANELS = 6

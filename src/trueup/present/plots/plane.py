@@ -11,8 +11,6 @@ from trueup.draws.contingency import plug_in
 from trueup.estimate.result import Estimate
 from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
 
-__all__ = ["permitted", "plane_spec"]
-
 Floats = NDArray[np.float64]
 
 MOST_DRAWS = 1000

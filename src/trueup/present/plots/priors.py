@@ -11,8 +11,6 @@ from trueup.present.plots.studies import load_altair
 from trueup.present.plots.style import Spec, bars, finish, heading, names, palette
 from trueup.prior.belief import BINS, Belief, recalls
 
-__all__ = ["prior_chart", "prior_spec"]
-
 
 def prior_spec(prior: Belief, classes: int | Sequence[Hashable] = 2, theme: str = "light") -> Spec:
     """Draw the prior of each p_gg as a histogram from 0 to 1, its central 90% in strong colour."""

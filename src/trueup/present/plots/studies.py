@@ -9,8 +9,6 @@ from typing import Any
 from trueup.errors import FileError, OptionError
 from trueup.present.output import writable
 
-__all__ = ["comparison_chart", "load_altair", "precision_chart", "save_chart"]
-
 
 def load_altair() -> Any:
     """Import Altair, or say how to get it."""

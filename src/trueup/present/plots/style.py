@@ -10,29 +10,6 @@ from typing import Any
 from trueup.errors import OptionError
 from trueup.text import decimals
 
-__all__ = [
-    "CORRECTED",
-    "LONGEST_LABEL",
-    "NAIVE",
-    "UNSEEN",
-    "Palette",
-    "Spec",
-    "bars",
-    "both_figures",
-    "clean",
-    "figure_tooltip",
-    "finish",
-    "heading",
-    "names",
-    "number_labels",
-    "palette",
-    "quantity",
-    "range_format",
-    "shortened",
-    "shown",
-    "words",
-]
-
 Spec = dict[str, Any]
 
 # These have the same widths: an SVG measured with one of them looks well with another.

@@ -28,8 +28,6 @@ from trueup.present.plots.style import (
 from trueup.present.sentences import what, whole
 from trueup.text import percent
 
-__all__ = ["domain", "dots", "logarithmic", "points", "title", "totals_spec"]
-
 LONGEST_TITLE = 45
 MOST_CLASSES = 60
 LOG_SPREAD = 100.0
