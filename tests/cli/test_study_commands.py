@@ -110,7 +110,7 @@ def test_the_prior_is_read_as_in_correct():
 @pytest.mark.parametrize(
     ("command", "arguments", "words"),
     [
-        (compare, [], "Without tables, --rates, --base-rates, --units"),
+        (compare, [], "Without tables, --rates, --base-rates and --units"),
         (compare, [*CASE], "the number of test units"),
         (compare, [*CASE, "--test-size", "many"], "--test-size"),
         (compare, [*CASE, "--test-size", "100", "--plot", "chart.pdf"], ".svg or .png"),
