@@ -33,7 +33,7 @@ def draw_cells(state: Columns, n: Integers, rng: np.random.Generator) -> Floats:
 def allocate_cells(
     c: Floats, v: Integers, u: Floats, w: Floats, rng: np.random.Generator
 ) -> tuple[Integers, Floats]:
-    """Give each cell's units and sum to true classes: M and U, both (C, K, H, B).
+    """Share out each cell's units and sum to true classes: M and U, both (C, K, H, B).
 
     `c` are the columns (C, K, H, B); `v`, `u` and `w` (H, B) the units that were not audited, their
     Σy and Σy².
