@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from trueup.count.counts import Counts, make_counts
 from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
-from trueup.draws.settings import POOLINGS, check_options, make_settings, one_of
+from trueup.draws.settings import FROM_POPULATION, POOLINGS, check_options, make_settings, one_of
 from trueup.errors import OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
@@ -135,7 +135,7 @@ def correct(
     columns = Columns(predicted, true, value, id, by, strata)  # type: ignore[arg-type]
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
-    direct = method in ("auto", "joint") and design in ("random", "by_prediction")
+    direct = method in ("auto", "joint") and design in FROM_POPULATION
     needed = ["trueup.estimate.methods", "numpy.random", "numpy.ma"]
     needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()

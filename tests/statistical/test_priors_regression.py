@@ -28,7 +28,7 @@ def draws_of(prior, design, key):
         overlap=False, draws=4000, interval=0.95, seed=int(fresh(key).integers(2**32)),
     )  # fmt: skip
     every = [make_counts(n, v_hat) for n, v_hat in zip(TESTS, V_HAT, strict=True)]
-    return draw_regression(every, every, design == "random", settings)
+    return draw_regression(every, every, settings)
 
 
 def agree(found, expected, ess):

@@ -136,7 +136,7 @@ def diagnose(x: Floats, divergences: int) -> dict[str, Any]:
 
 
 def draw_regression(
-    every: list[Counts], rests: list[Counts], from_population: bool, settings: Settings
+    every: list[Counts], rests: list[Counts], settings: Settings
 ) -> tuple[Floats, Floats, dict[str, Any]]:
     """Draw P and β of every bin, (R, J, K, K) and (R, J, K), when log odds are linear in x.
 
@@ -149,7 +149,7 @@ def draw_regression(
     import jax
     import jax.numpy as jnp
 
-    prior, rng = settings.regression, settings.rng
+    prior, rng, from_population = settings.regression, settings.rng, settings.from_population
     assert prior is not None
     J, K = len(every), every[0].K
     x = np.asarray(prior.centres)

@@ -26,6 +26,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
+FROM_POPULATION = DESIGNS[:2]  # such a test set shows the base rates too
 METHODS = (
     "auto",
     "naive",
@@ -64,6 +65,11 @@ class Settings:
     regression: Regression | None = None
 
     @property
+    def from_population(self) -> bool:
+        """Whether the test set was drawn from the population, so that it shows the base rates."""
+        return self.design in FROM_POPULATION
+
+    @property
     def values_carry(self) -> bool:
         """Whether audited values hold for the population: those of another period need not."""
         return self.design != "shifted"
@@ -94,7 +100,7 @@ def make_settings(
     if method == "auto" and P is not None:
         method = "constrained"
     elif method == "auto":
-        method = "joint" if design in ("random", "by_prediction") else "constrained"
+        method = "joint" if design in FROM_POPULATION else "constrained"
     if overlap is None:
         overlap = design != "shifted"
     if draws * K * K > MOST_CELLS:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
-from trueup.draws.settings import Settings
+from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
 from trueup.estimate.assumptions import values_differ
 from trueup.estimate.design import design_p_value, design_warning
@@ -14,7 +14,6 @@ from trueup.prior import Concentrations
 
 __all__ = ["cautions", "signal"]
 
-BAYESIAN = ("bayes", "constrained", "joint", "full")
 TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
 counts how often the warning appears where intervals miss, and where they do not."""
@@ -32,9 +31,9 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
         return []
     found = []
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
-    if empty and method in BAYESIAN:
+    if empty and method in POSTERIORS:
         found.append(f"There is no test unit of true class {empty}: the answer rests on the prior.")
-    if counts.totals and counts.w_hat is None and settings.noise and method in BAYESIAN:
+    if counts.totals and counts.w_hat is None and settings.noise and method in POSTERIORS:
         found.append(
             "The classification noise of totals needs predicted_squares, the sum of the squared "
             "value per predicted class; without it values count as equal within a predicted class "
@@ -73,7 +72,7 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
         warning = design_warning(counts, p_value)
         if warning:
             found.append(warning)
-    if method == "joint" and design in ("by_class", "shifted"):
+    if method == "joint" and not settings.from_population:
         found.append(
             f"Method 'joint' takes the test set's base rates for the population's, which design "
             f"{design!r} says they are not: the answer is wrong. Use method 'auto'."

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trueup.draws.settings import FROM_POPULATION
 from trueup.errors import EstimateError
 from trueup.estimate.result import Answer
 from trueup.numerics import special
@@ -81,7 +82,7 @@ def calibrated(
     n, v = _floats(n), _floats(v_hat)
     u = v if u_hat is None else _floats(u_hat)
     warnings = []
-    if design in ("by_class", "shifted"):
+    if design not in FROM_POPULATION:
         warnings.append(
             "`calibrated` carries Pr(true | predicted) over from the test set, which the design"
             f" {design!r} does not allow: the estimate is pulled towards the test set's own shares"
@@ -220,7 +221,7 @@ def test_set(
     >>> test_set([[4, 1], [2, 3]], [10, 90]).estimate
     array([50., 50.])
     """
-    if design not in ("random", "by_prediction"):
+    if design not in FROM_POPULATION:
         raise EstimateError(
             f"`test_set` expands the classes' shares in the test set; under the design {design!r}"
             " they say nothing about the population.",

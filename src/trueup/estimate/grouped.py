@@ -16,7 +16,7 @@ from trueup.count.counts import Counts, split
 from trueup.count.parts import GroupCounts, Parts
 from trueup.draws.base_rates import columns
 from trueup.draws.pooling import draw_rows, pool_strata
-from trueup.draws.settings import Settings
+from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate.methods import METHODS, finish
@@ -38,7 +38,7 @@ def estimate_parts(
 ) -> Estimate:
     """Estimate the whole, and every group, as the sum over strata."""
     counts = found.whole
-    if settings.method not in ("bayes", "constrained", "joint", "full"):
+    if settings.method not in POSTERIORS:
         raise OptionError(
             f"Groups and strata need a method with draws of P; {settings.method!r} has none.",
             hint='use method="auto", or correct each group as a table of its own.',
@@ -109,15 +109,13 @@ def _strata(
                 f"Partial pooling needs method 'joint' or 'full'; got {settings.method!r}.",
                 hint='leave method="auto", or say pooling="none".',
             )
-        from_population = settings.design in ("random", "by_prediction")
         prior = pool_strata(parts.counts.n, settings.prior, settings.rng, pooling=pooling)
         strata = [
-            _pooled(c, prior.alpha[:, j] + c.n, prior.gamma, from_population, settings)
-            for j, c in enumerate(every)
+            _pooled(c, prior.alpha[:, j] + c.n, prior.gamma, settings) for j, c in enumerate(every)
         ]
         assert prior.kappa is not None
         info = {
-            "method": "joint" if from_population else "full",
+            "method": "joint" if settings.from_population else "full",
             "concentration": dict(
                 zip(map(str, counts.classes), np.median(prior.kappa, axis=0).tolist(), strict=True)
             ),
@@ -144,12 +142,10 @@ def _alone(counts: Counts, settings: Settings) -> Stratum:
     return Stratum(answer.draws, answer.P, beta, answer.M, answer.info)
 
 
-def _pooled(
-    counts: Counts, a: Floats, gamma: Floats, from_population: bool, settings: Settings
-) -> Stratum:
+def _pooled(counts: Counts, a: Floats, gamma: Floats, settings: Settings) -> Stratum:
     """Draw one stratum given pooled rows; draw r keeps to level r mod L of what was pooled."""
     rest, known = split(counts, settings.overlap)
-    base = gamma + counts.n.sum(axis=1) if from_population else gamma
+    base = gamma + counts.n.sum(axis=1) if settings.from_population else gamma
     rows = draw_rows(a, base, rest.v_hat, settings.draws, settings.rng)
     u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings)
     kept = np.arange(settings.draws)
@@ -182,7 +178,7 @@ def _groups(
     counts, groups = found.whole, found.groups
     B, K = len(groups.labels), counts.K
     options: dict[str, Any] = {
-        "audited_inform": settings.design in ("random", "by_prediction") and settings.overlap,
+        "audited_inform": settings.from_population and settings.overlap,
         "interval": settings.interval,
     }
     if not stratified:

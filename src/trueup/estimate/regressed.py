@@ -29,10 +29,9 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
             f"{len(every)} of {len(settings.regression.centres)} do.",
             hint="ask for fewer bins: trueup.prior.regression(…, bins=3).",
         )
-    from_population = settings.design in ("random", "by_prediction")
     parts = [split(counts, settings.overlap) for counts in every]
     rests = [rest for rest, _ in parts]
-    P, beta, info = draw_regression(every, rests, from_population, settings)
+    P, beta, info = draw_regression(every, rests, settings)
     found, log_weight = [], np.zeros(len(P))
     for j, (rest, known) in enumerate(parts):
         c = columns(P[:, j], beta[:, j])
@@ -51,5 +50,5 @@ def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratu
         Stratum(u[kept], P[kept, j], beta[kept, j], M[kept], {"ess": info["ess"]})
         for j, (u, M) in enumerate(found)
     ]
-    method = "joint" if from_population else "full"
+    method = "joint" if settings.from_population else "full"
     return strata, info | {"method": method, "warnings": info["warnings"]}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.settings import DESIGNS
+from trueup.draws.settings import DESIGNS, FROM_POPULATION
 from trueup.estimate.methods import estimate
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
@@ -142,7 +142,7 @@ def every_cell(scale: float = 1.0) -> tuple[list[Cell], int]:
             continue  # equal shares again
         replications = {2: 100, 3: 60, 5: 40, 15: 20}[K]
         quick = (n, rare, accuracy) == (2000, 0.02, 0.95) and values in ("1", "lognormal")
-        if K == 15 and design in ("by_class", "shifted") and not quick:
+        if K == 15 and design not in FROM_POPULATION and not quick:
             left_out += 1
             continue
         cells.append(
