@@ -88,8 +88,9 @@ def test_text_value(files):
     refused(["correct", *files(predictions=text), "--value", "y"], "'y'", "numbers")
 
 
-def test_decimal_classes(files):
-    refused(["correct", *files(predictions="predicted\n1.5\n2.5\n")], "decimal numbers")
+def test_a_score_in_place_of_a_class(files):
+    scores = files(predictions="predicted\n1.5\n2.5\n")
+    refused(["correct", *scores], "decimal numbers", "is it a score or an amount?")
 
 
 def test_classes_of_different_kinds(files):
