@@ -45,6 +45,18 @@ def test_every_kind_of_prior_goes_along(prior):
     assert est.again().rows() == est.rows()
 
 
+def test_a_prior_prints_the_call_that_makes_it():
+    earlier = np.array([[40, 10], [2, 48]])
+    prior = tu.prior.robust(tu.prior.from_counts(earlier, classes="ba"), np.float64(0.7))
+    assert repr(prior) == (
+        "trueup.prior.robust(trueup.prior.from_counts([[40, 10], [2, 48]], classes='ba'), 0.7)"
+    )
+    same = eval(repr(prior), {"trueup": tu})
+    numbers = dict(test=PECULIAR[0], predicted_counts=PECULIAR[1], classes=["a", "b"], seed=1)
+    one, other = (tu.correct_counts(**numbers, prior=x, draws=200) for x in (prior, same))
+    assert one.rows() == other.rows()
+
+
 def test_a_pickle_does_not_hold_the_population():
     units = pd.concat([UNITS] * 1000)
     assert len(pickle.dumps(tu.correct(units, AUDITED, overlap=False, draws=200))) < 100_000

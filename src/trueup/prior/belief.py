@@ -28,9 +28,8 @@ class Belief:
     """What all priors can do: say what they believe of given classes, and how they were made."""
 
     labels: tuple[Hashable, ...] = ()  # classes that it names itself
-    made: str = ""  # the call that made it, to make it again
     word: str = ""  # how the command line spells it
-    recipe: Any = None  # the call that made it, where pickling must repeat that; see `picklable`
+    recipe: Any = None  # the call that made it, to make it again; see `recorded`
 
     def __reduce__(self) -> Any:
         if self.recipe is None:
@@ -38,7 +37,10 @@ class Belief:
         return _remade, (self.recipe, self.word)
 
     def __repr__(self) -> str:
-        return f"trueup.prior.{self.made}" if self.made else f"<prior {type(self).__name__}>"
+        if self.recipe is None:
+            return f"<prior {type(self).__name__}>"
+        function, arguments, options = self.recipe
+        return f"trueup.prior.{call(function.__name__, *arguments, **options)}"
 
     def __str__(self) -> str:
         """Say what it believes of the classes that it names or, if it names none, of two."""
@@ -86,8 +88,8 @@ class Belief:
         return import_module("trueup.present.plots.priors").prior_chart(self, classes)
 
 
-def picklable(function: Callable[P, B]) -> Callable[P, B]:
-    """Let a function's priors remember the call: pickling repeats it, as rules are closures."""
+def recorded(function: Callable[P, B]) -> Callable[P, B]:
+    """Let a function's priors remember the call: printing shows it, and pickling repeats it."""
 
     @wraps(function)
     def made(*arguments: P.args, **options: P.kwargs) -> B:
@@ -115,8 +117,8 @@ def call(function: str, *arguments: object, **options: object) -> str:
 
 
 def _word(x: object) -> str:
-    if isinstance(x, np.ndarray):
-        return repr(x.tolist())
+    if hasattr(x, "__array__"):
+        return repr(np.asarray(x).tolist())
     return getattr(x, "__name__", repr(x)) if callable(x) else repr(x)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import Belief, call, check_between, picklable
+from trueup.prior.belief import Belief, check_between, recorded
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
 from trueup.prior.ranges import match_beta
 
@@ -44,7 +44,6 @@ class Built(Belief):
     rule: Callable[[Concentrations, Labels], Rates]
     rest: object
     name: str
-    made: str = ""
     labels: tuple[Hashable, ...] = ()
     smooth: bool = True
     word: str = ""
@@ -57,7 +56,7 @@ class Built(Belief):
         return Concentrations(alpha, gamma, self.name, tilt[0] if tilt else None, self.smooth)
 
 
-@picklable
+@recorded
 def from_range(
     cls: Hashable | Mapping[Hashable, tuple[float, float]],
     recall: tuple[float, float] | None = None,
@@ -102,11 +101,10 @@ def from_range(
             alpha[g, g] = a
         return alpha, base.gamma
 
-    made = call("from_range", ranges, probability=probability, rest=rest)
-    return Built(rule, rest, "from_range", made, tuple(ranges))
+    return Built(rule, rest, "from_range", tuple(ranges))
 
 
-@picklable
+@recorded
 def from_counts(
     previous: ArrayLike,
     weight: float | ArrayLike = 0.5,
@@ -163,11 +161,10 @@ def from_counts(
         gamma = base.gamma + (now.sum(axis=1) if base_rates else 0.0)
         return base.alpha + now, gamma
 
-    made = call("from_counts", n, w, rest=rest, base_rates=base_rates)
-    return Built(rule, rest, "from_counts", made, tuple(range(K)))
+    return Built(rule, rest, "from_counts", tuple(range(K)))
 
 
-@picklable
+@recorded
 def diagonal(strength: float, *, rest: object = "perks") -> Built:
     """Believe that the classifier is better than chance: `strength` invented units, all correct.
 
@@ -189,10 +186,10 @@ def diagonal(strength: float, *, rest: object = "perks") -> Built:
     def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
         return base.alpha + strength * np.eye(len(labels)), base.gamma
 
-    return Built(rule, rest, "diagonal", call("diagonal", strength, rest=rest))
+    return Built(rule, rest, "diagonal")
 
 
-@picklable
+@recorded
 def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> Built:
     """Take the row of each class named from a prior of its own, and the other rows from `rest`.
 
@@ -211,8 +208,7 @@ def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> 
             alpha[g] = conjugate(prior, labels, "per_class").alpha[g]
         return alpha, base.gamma
 
-    made = call("per_class", dict(rows), rest=rest)
-    return Built(rule, rest, "per_class", made, tuple(rows))
+    return Built(rule, rest, "per_class", tuple(rows))
 
 
 def arranged(matrix: Floats, classes: Sequence[Hashable] | None, labels: Labels) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import OptionError
-from trueup.prior.belief import call, picklable
+from trueup.prior.belief import recorded
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates
 from trueup.prior.tilted import TINY
@@ -18,7 +18,7 @@ from trueup.prior.tilted import TINY
 Floats = NDArray[np.float64]
 
 
-@picklable
+@recorded
 def log_density(
     function: Callable[..., Any],
     *,
@@ -71,8 +71,7 @@ def log_density(
         _check_proper(one, K)
         return base.alpha, base.gamma, tilt
 
-    made = call("log_density", function, reference=reference, smooth=smooth)
-    return Built(rule, reference, name, made, smooth=smooth)
+    return Built(rule, reference, name, smooth=smooth)
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
 from trueup.numerics import special
-from trueup.prior.belief import call, check_between, picklable
+from trueup.prior.belief import check_between, recorded
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates, conjugate, diagonal
 
@@ -25,7 +25,7 @@ TINY = 1e-300
 TAU_GRID = np.geomspace(0.005, 12.0, 90)
 
 
-@picklable
+@recorded
 def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perks") -> Built:
     """Log odds log(p_gh / p_gg) of each error, normal around an expected error rate.
 
@@ -54,11 +54,10 @@ def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perk
 
         return alpha, base.gamma, tilt
 
-    made = call("logistic_normal", error=error, sd=sd, rest=rest)
-    return Built(rule, rest, "logistic_normal", made)
+    return Built(rule, rest, "logistic_normal")
 
 
-@picklable
+@recorded
 def truncated(
     rest: object = "jeffreys",
     *,
@@ -103,11 +102,10 @@ def truncated(
 
         return base.alpha, base.gamma, tilt
 
-    made = call("truncated", rest, recall=recall, lower=lower, upper=upper)
-    return Built(rule, rest, "truncated", made, smooth=False)
+    return Built(rule, rest, "truncated", smooth=False)
 
 
-@picklable
+@recorded
 def ordered(rest: object = "perks") -> Built:
     """Take the classes to be ordered: rates fall away from the diagonal in every row."""
 
@@ -126,10 +124,10 @@ def ordered(rest: object = "perks") -> Built:
 
         return base.alpha, base.gamma, tilt
 
-    return Built(rule, rest, "ordered", call("ordered", rest), smooth=False)
+    return Built(rule, rest, "ordered", smooth=False)
 
 
-@picklable
+@recorded
 def symmetric(sd: float = 0.3, *, rest: object = None) -> Built:
     """Believe that g is taken for h about as often as h for g.
 
@@ -148,10 +146,10 @@ def symmetric(sd: float = 0.3, *, rest: object = None) -> Built:
 
         return base.alpha, base.gamma, tilt
 
-    return Built(rule, rest, "symmetric", call("symmetric", sd, rest=rest))
+    return Built(rule, rest, "symmetric")
 
 
-@picklable
+@recorded
 def hierarchical(
     *, error: float = 0.15, sd: float = 1.0, between: float = 0.5, rest: object = "perks"
 ) -> Built:
@@ -196,11 +194,10 @@ def hierarchical(
 
         return alpha, base.gamma, tilt
 
-    made = call("hierarchical", error=error, sd=sd, between=between, rest=rest)
-    return Built(rule, rest, "hierarchical", made)
+    return Built(rule, rest, "hierarchical")
 
 
-@picklable
+@recorded
 def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> Built:
     """Mix a prior with a vague one, row by row, in case it is wrong.
 
@@ -220,7 +217,7 @@ def robust(prior: object, weight: float = 0.8, *, rest: object = "jeffreys") -> 
 
         return base.alpha, base.gamma, tilt
 
-    return Built(rule, rest, "robust", call("robust", prior, weight, rest=rest))
+    return Built(rule, rest, "robust")
 
 
 def _log_constant(alpha: Floats) -> Floats:
