@@ -52,6 +52,9 @@ def correct(
     seed: int | None = None,
     count: str | None = None,
     squares: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    text: str | Sequence[str] | None = None,
     keep_draws: bool | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
@@ -114,6 +117,10 @@ def correct(
         Columns of a population that is already aggregated: how many units a row stands for, and
         the sum of their squared values. `value` is then the sum of their values. The test set has
         a row for each audited unit.
+    decimal, encoding, text : optional
+        How files are written: the decimal mark, "," or "." (numbers that may be either are refused
+        without it); the encoding of CSV files, such as "windows-1252"; columns whose numbers are
+        codes and so text.
     keep_draws : bool, optional
         Whether to keep the draws of every group; by default while they take up to 200 MB.
     progress : callable, optional
@@ -129,6 +136,7 @@ def correct(
     from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
     from trueup.read import open_table, open_units
+    from trueup.read.written import written
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
@@ -139,6 +147,9 @@ def correct(
     needed = ["trueup.estimate.methods", "numpy.random", "numpy.ma"]
     needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
+    predictions, test_set = (
+        written(table, decimal, encoding, text) for table in (predictions, test_set)
+    )
     population, audited = (
         open_units(predictions, "predictions", count, squares, value),
         open_table(test_set, "the test set"),

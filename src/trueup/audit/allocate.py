@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["allocate_units"]
-
 LEAST = 2
 """Units to label at least in each stratum, so that none is left to the prior alone."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,16 +22,24 @@ from trueup.read.table import (
     check_value_kind,
     class_kind,
     group_kind,
+    lot,
     plain,
     require_columns,
 )
 
-__all__ = ["draw", "draw_rows"]
-
 Label = tuple[Hashable, ...]
+BAND = "trueup band"
 MOST = 1_000_000
 MOST_SHOWN = 30
 """Columns that a work list shows without being asked."""
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Bands of a value: the name of the band that each fine band is in."""
+
+    value: str
+    names: Mapping[Any, str]
 
 
 def draw(
@@ -46,6 +55,9 @@ def draw(
     true: str = "true",
     show: str | Sequence[str] | None = None,
     seed: int | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    text: str | Sequence[str] | None = None,
 ) -> Any:
     """Draw the units to label, as a table with an empty column for their true class.
 
@@ -77,6 +89,8 @@ def draw(
         Further columns that the auditor needs to see; by default all, if there are up to 30.
     seed : int, optional
         Without one a seed is chosen; it is in the work list.
+    decimal, encoding, text : optional
+        How files are written, as for `correct`.
 
     Returns
     -------
@@ -91,8 +105,9 @@ def draw(
     [0.5, 0.5]
     """
     from trueup.read import open_table
+    from trueup.read.written import written
 
-    population = open_table(predictions, "predictions")
+    population = open_table(written(predictions, decimal, encoding, text), "predictions")
     rows = draw_rows(
         population, n, id=id, within=within, by_prediction=by_prediction, size=size,
         allocation=allocation, predicted=predicted, true=true, show=show, seed=seed,
@@ -115,11 +130,12 @@ def draw_rows(
     show: str | Sequence[str] | None = None,
     seed: int | None = None,
     labels: Mapping[Hashable, Hashable] | None = None,
+    bands: Bands | None = None,
 ) -> list[dict[str, Any]]:
     """Return the work list as rows.
 
-    `labels` are the true classes of units of an earlier audit drawn in the same way, by id: they
-    come first and count as drawn.
+    `labels` are the true classes of units of an earlier audit, by id: they come first and count as
+    drawn. With `bands` the strata are predicted classes and bands of a value; `n` names them.
     """
     inside = names("within", within)
     kinds = require_columns(population, [predicted, id, *inside, *([size] if size else [])])
@@ -146,14 +162,21 @@ def draw_rows(
         chosen, N, total = _by_size(population, _whole(n), id, predicted, size, seed)
         design = Design(id, N, size=size, total=total)
     else:
-        tally = population.tally(keys or [predicted], None)
-        units = {key if keys else (): 0 for key in tally.keys}
+        table = population
+        if bands is not None:
+            table, keys = population.banded(BAND, bands.value), [predicted, BAND]
+        tally = table.tally(keys or [predicted], None)
+        of: dict[Label, Label] = {}
+        units: dict[Label, int] = {}
         for key, count in zip(tally.keys, tally.units, strict=True):
-            units[key if keys else ()] += int(count)
+            band = (key[0], bands.names[key[1]]) if bands else key if keys else ()
+            of[key if keys else ()] = band
+            units[band] = units.get(band, 0) + int(count)
         equal = allocation == "equal" or (allocation is None and by_prediction and not inside)
         sizes = _sizes(n, units, keys, equal)
-        chosen = _in_strata(population, sizes, units, id, keys, seed, known)
-        design = Design(id, sum(units.values()), inside, by_prediction)
+        chosen = _in_strata(table, sizes, units, id, keys, seed, known, of)
+        value = bands.value if bands else None
+        design = Design(id, sum(units.values()), inside, by_prediction, bands=value)
     shown = _shown(kinds, show, [id, predicted, *inside, *([size] if size else [])], true)
     found = {
         plain(row[0]): [*map(plain, row[1:])]
@@ -210,19 +233,26 @@ def _in_strata(
     keys: Sequence[str],
     seed: int,
     known: Mapping[Hashable, Hashable],
+    of: Mapping[Label, Label],
 ) -> dict[Hashable, tuple[str, int, float]]:
-    """Return stratum, its units and the probability of each drawn unit; known ones count."""
+    """Return stratum, its units and the probability of each drawn unit; known ones count.
+
+    `of` says which stratum a combination of the keys is in.
+    """
     most = max(sizes.values(), default=0) + len(known)
     where: dict[Hashable, Label] = {}
     if known:
         found = population.rows([id, *keys], id=id, among=list(known))
-        where = {plain(row[0]): tuple(map(plain, row[1:])) for row in found}
-    lots = population.lots(id, keys, most, seed)
+        where = {plain(row[0]): of[tuple(map(plain, row[1:]))] for row in found}
+    lots: dict[Label, list[Hashable]] = {}
+    for key, ids in population.lots(id, keys, most, seed).items():
+        lots.setdefault(of[key], []).extend(plain(i) for i in ids if plain(i) not in known)
     chosen: dict[Hashable, tuple[str, int, float]] = {}
     for label, m in sizes.items():
         mine = [i for i in known if where.get(i) == label]
-        others = [plain(i) for i in lots.get(label, ()) if plain(i) not in known]
-        stratum = ", ".join(f"{key}={x}" for key, x in zip(keys, label, strict=True)) or "all"
+        others = sorted(lots.get(label, ()), key=lambda i: lot(seed, i))
+        names_of = [key.replace(BAND, "value") for key in keys]
+        stratum = ", ".join(f"{key}={x}" for key, x in zip(names_of, label, strict=True)) or "all"
         drawn = [*mine, *others[: max(m - len(mine), 0)]]
         chosen |= {i: (stratum, units[label], len(drawn) / units[label]) for i in drawn}
         if len(set(drawn)) < len(drawn):

@@ -12,8 +12,6 @@ from trueup.count.names import Columns
 from trueup.errors import DataError, OptionError
 from trueup.read.table import Table, plain
 
-__all__ = ["Design", "own_columns", "read_design"]
-
 OWN = ("drawn", "stratum", "units", "probability", "seed")
 """The design of each unit: the draw, its stratum, the stratum's units, probability, and seed."""
 MARK = "trueup draw "
@@ -29,6 +27,7 @@ class Design:
     by_prediction: bool = False
     size: str | None = None
     total: float | None = None
+    bands: str | None = None
 
     @property
     def text(self) -> str:
@@ -41,6 +40,8 @@ class Design:
         """The design as users name it."""
         if self.size:
             return f"by size of {self.size!r}"
+        if self.bands:
+            return f"within predicted classes and bands of {self.bands!r}"
         inside = [*(["predicted classes"] if self.by_prediction else []), *map(repr, self.within)]
         return f"within {', '.join(inside)}" if inside else "at random"
 
@@ -95,6 +96,12 @@ def read_design(
             f"{test_set.name} was drawn {design.words}, which `correct` cannot allow for yet.",
             hint="draw at random or by_prediction.",
         )
+    if design.bands and columns.value != design.bands:
+        raise OptionError(
+            f"{test_set.name} was drawn {design.words}, for its totals; got value="
+            f"{columns.value!r}.",
+            hint=f"correct totals with value={design.bands!r}; for other figures draw at random.",
+        )
     _check_population(population, test_set, columns, design, own)
     return design, own["probability"]
 
@@ -110,7 +117,7 @@ def _check_population(
         changes.append(f"it has {N:,} units and had {design.population:,}")
     elif design.total is not None and not np.isclose(now.sums.sum(), design.total, rtol=1e-9):
         changes.append(f"{design.size!r} totals {now.sums.sum():,.6g} and was {design.total:,.6g}")
-    elif keys and set(keys) <= set(test_set.kinds()):
+    elif keys and not design.bands and set(keys) <= set(test_set.kinds()):
         here = {key: int(units) for key, units in zip(now.keys, now.units, strict=True)}
         for *label, units in test_set.rows([*keys, own["units"]]):
             key = tuple(map(plain, label))

@@ -23,6 +23,7 @@ from trueup.cli.options import (
     prior_option,
     run_options,
     together,
+    written_options,
 )
 from trueup.cli.serve import serve
 from trueup.cli.study import compare, paper, plan
@@ -87,6 +88,7 @@ estimate_options = together(
     help="How far the rates of strata are pooled: partial, none or complete.",
 )
 @aggregated_options
+@written_options
 @estimate_options
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
@@ -94,7 +96,7 @@ def correct(
     """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
     import trueup
 
-    labels = labels_of(classes, [P], predictions, options["predicted"])
+    labels = labels_of(classes, [P], predictions, options["predicted"], options["text"])
     known = P and P.in_order(labels)
     answer(trueup.correct, predictions, test_set, classes=labels, P=known, **options)
 
@@ -102,6 +104,7 @@ def correct(
 @main.command()
 @column_options(required=True)
 @aggregated_options
+@written_options
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 def check(
@@ -112,7 +115,7 @@ def check(
 
     import trueup
 
-    labels = labels_of(classes, [], predictions, options["predicted"])
+    labels = labels_of(classes, [], predictions, options["predicted"], options["text"])
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
 

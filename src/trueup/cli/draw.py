@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from trueup.cli.console import Command
+from trueup.cli.options import written_options
 
 
 @click.command(cls=Command)
@@ -30,8 +31,16 @@ from trueup.cli.console import Command
 )
 @click.option("--show", multiple=True, help="Column that auditors see; by default all, up to 30.")
 @click.option("--seed", type=int, help="The same seed draws the same units.")
+@written_options
 @click.option("--output", type=click.Path(), required=True, help="Write to FILE.csv.")
-def draw(predictions: str, output: str, **options: Any) -> None:
+def draw(
+    predictions: str,
+    output: str,
+    decimal: str | None,
+    encoding: str | None,
+    text: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Draw the units of PREDICTIONS to label, as a work list that knows how it was drawn.
 
     Fill in its column of true classes, and pass it to `trueup correct` as TEST_SET.
@@ -42,12 +51,15 @@ def draw(predictions: str, output: str, **options: Any) -> None:
     from trueup.errors import TrueupWarning
     from trueup.present.output import work_list_writer
     from trueup.read import open_table
+    from trueup.read.written import written
 
     write = work_list_writer(output, predictions)
     options["show"] = options["show"] or None
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", TrueupWarning)
-        rows = draw_rows(open_table(predictions, "predictions"), **options)
+        rows = draw_rows(
+            open_table(written(predictions, decimal, encoding, text), "predictions"), **options
+        )
     write(rows)
     for warning in told:
         click.echo(f"Warning: {warning.message}", err=True)

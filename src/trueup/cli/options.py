@@ -68,6 +68,11 @@ def column_options(*, required: bool) -> Callable[..., Any]:
     )
 
 
+written_options = together(
+    click.option("--decimal", help="Decimal mark of the files' numbers: , or ."),
+    click.option("--encoding", help="Encoding of CSV files. [default: utf-8]"),
+    click.option("--text", multiple=True, help="Column whose numbers are codes. May be repeated."),
+)
 aggregated_options = together(
     click.option("--count", help="Column of units per row, of a table that is already aggregated."),
     click.option("--squares", help="Column of their sums of squares; --value is then their sum."),
@@ -122,7 +127,11 @@ def list_option(*names: str, **more: Any) -> Callable[..., Any]:
 
 
 def labels_of(
-    classes: str | None, matrices: Sequence[Matrix | None], path: str | None, column: str
+    classes: str | None,
+    matrices: Sequence[Matrix | None],
+    path: str | None,
+    column: str,
+    text: Sequence[str] = (),
 ) -> list[Hashable] | None:
     """Return the classes: those of ``--classes`` or of a labelled matrix, as the table spells them.
 
@@ -132,7 +141,7 @@ def labels_of(
     if classes is None and not named:
         return None
     words = named[0] if classes is None else [word.strip() for word in classes.split(",")]
-    if path is None:
+    if path is None or column in text:
         return list(words)
     from trueup.read import open_table
     from trueup.read.table import require_columns

@@ -19,6 +19,7 @@ from trueup.cli.options import (
     prior_option,
     run_options,
     together,
+    written_options,
 )
 from trueup.errors import FileError, OptionError
 from trueup.text import listed
@@ -39,7 +40,11 @@ case_options = together(
     ),
     list_option("--means", help="Their mean per true class: 1,3. [default: 1]"),
     list_option("--test-base-rates", help="Shares of the classes in a shifted test set."),
-    click.option("--interest", help="The class that matters. [default: the smallest]"),
+    click.option(
+        "--interest",
+        multiple=True,
+        help="The class that matters; may be repeated with --next. [default: the smallest]",
+    ),
     prior_option,
     run_options(1000),
     click.option("--plot", type=click.Path(), help="Write a chart to FILE.svg or .png."),
@@ -73,6 +78,8 @@ def compare(
     import trueup
 
     _check_chart(plot)
+    if len(options["interest"]) > 1:
+        raise OptionError("--interest must name one class here; got several.")
     options["methods"] = options["methods"] or None
     if test_size is not None:
         sizes = [int(x) if x.is_integer() else x for x in test_size]
@@ -93,17 +100,23 @@ def compare(
 
 @click.command(cls=Command)
 @case_options
+@written_options
 @click.option("--half-width", type=float, help="The half-width of the interval to reach.")
 @click.option("--cv", type=float, help="Or the coefficient of variation to reach: 0.05.")
 @click.option("--next", "next_", type=int, help="Say which units to audit next: how many.")
 @click.option(
     "--certainty", type=int, default=0, help="Always audit this many of the largest units."
 )
-@click.option("--by", help="Column of groups, to name them with --next.")
 @click.option(
     "--worth", type=float, help="How many test units' worth of knowledge the assumed rates are."
 )
-@click.option("--cost", type=float, default=1.0, show_default=True, help="Cost of a label.")
+@click.option(
+    "--cost",
+    default="1",
+    show_default=True,
+    help="Cost of a label, or by predicted class: a=1,b=5.",
+)
+@click.option("--output", type=click.Path(), help="Write the units of --next to label to FILE.csv.")
 @click.option("--design", default="by_prediction", show_default=True, help=DESIGN)
 @click.option(
     "--allocation",
@@ -117,7 +130,15 @@ def compare(
 @click.option(
     "--replications", type=int, default=100, show_default=True, help="Simulated test sets."
 )
-def plan(plot: str | None, as_json: bool, quiet: bool, next_: int | None, **options: Any) -> None:
+def plan(
+    plot: str | None,
+    as_json: bool,
+    quiet: bool,
+    next_: int | None,
+    output: str | None,
+    cost: str,
+    **options: Any,
+) -> None:
     """Say how many units to label for a wanted precision, and which next.
 
     From PREDICTIONS and a pilot TEST_SET, from PREDICTIONS and assumed rates, or all assumed:
@@ -127,8 +148,16 @@ def plan(plot: str | None, as_json: bool, quiet: bool, next_: int | None, **opti
     import trueup
 
     _check_chart(plot)
+    if output is not None:
+        from trueup.present.output import work_list_writer
+
+        if next_ is None or options["id"] is None:
+            raise OptionError("--output needs --next and --id: which units, and their names.")
+        write = work_list_writer(output, *filter(None, (options["predictions"],)))
     with progress_bar(quiet) as bar, quiet_warnings():
-        found = trueup.plan(**_case(options), next=next_, progress=bar)
+        found = trueup.plan(**_case(options), next=next_, cost=_cost(cost), progress=bar)
+    if output is not None:
+        write(found.work_list_rows())
     answer = {
         "rows": found.rows(),
         "curve": found.curve,
@@ -182,6 +211,16 @@ def _table_1(
         click.echo(table_1_text(lines))
 
 
+def _cost(text: str) -> float | dict[str, float]:
+    """Read a cost per label, or one for each predicted class."""
+    try:
+        if "=" not in text:
+            return float(text)
+        return {a: float(b) for a, b in (part.rsplit("=", 1) for part in text.split(","))}
+    except ValueError:
+        raise OptionError(f"--cost must be a number, or class=number,…; got {text!r}.") from None
+
+
 def _case(options: dict[str, Any]) -> dict[str, Any]:
     """Turn the options of the case into the arguments of `compare` and `plan`."""
     from trueup.simulation import lognormal
@@ -205,7 +244,9 @@ def _case(options: dict[str, Any]) -> dict[str, Any]:
     values = None
     if spread is not None or means is not None:
         values = lognormal(spread or 0.0, 1.0 if means is None else means)
-    return options | {"P": P, "classes": labels, "values": values}
+    wanted = options["interest"]
+    interest = (wanted[0] if wanted else None) if len(wanted) < 2 else list(wanted)
+    return options | {"P": P, "classes": labels, "values": values, "interest": interest}
 
 
 def _check_chart(plot: str | None) -> None:

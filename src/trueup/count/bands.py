@@ -38,7 +38,7 @@ def banded_counts(
     if K > MOST_CLASSES:
         return None
     fine = np.array([part[0] for part in population.parts], dtype=object).astype(np.int64)
-    every = _in_order(np.unique(fine))
+    every = in_order(np.unique(fine))
     place = {int(band): i for i, band in enumerate(every)}
     at = np.array([place[int(band)] for band in fine], dtype=np.int64)
     units = np.bincount(at, population.units, len(every)).astype(np.int64)
@@ -65,7 +65,7 @@ def banded_counts(
     return Counts(tuple(classes), n, v_hat, u_hat, w_hat, t, t2, signed)
 
 
-def _in_order(bands: Integers) -> Integers:
+def in_order(bands: Integers) -> Integers:
     """Sort fine bands by the values in them."""
     negative = bands > NEGATIVE // 2
     size = np.where(negative, bands - NEGATIVE, bands)

@@ -25,6 +25,12 @@ def open_units(
 def open_table(source: object, role: str) -> Table:
     """Take a path or a dataframe; `role` is what messages call a table that has no file name."""
     if isinstance(source, str | os.PathLike):
+        from trueup.read.paths import SHEETS
+
+        if os.fspath(source).lower().endswith(SHEETS):
+            from trueup.read.sheets import sheet_table
+
+            return sheet_table(os.fspath(source))
         from trueup.read.files import FileTable
 
         return FileTable(os.fspath(source))

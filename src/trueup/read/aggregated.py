@@ -21,8 +21,6 @@ from trueup.read.table import (
     require_columns,
 )
 
-__all__ = ["AggregatedTable", "looks_aggregated"]
-
 COUNTS = ("count", "counts", "n", "units", "number", "frequency", "freq", "anzahl", "aantal")
 FEW_ROWS = 2_000
 

@@ -50,13 +50,15 @@ class DuckTable:
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
         """Return the table with a column of bins: how many of the edges a value is above."""
-        x = f"TRY_CAST({identifier(column)} AS DOUBLE)"
+        x = self._number(column)
+        if self.kinds()[column] not in ("number", "integer", "boolean"):
+            x = f"TRY_CAST({identifier(column)} AS DOUBLE)"
         above = " + ".join(f"({x} > {_literal(float(edge))})::BIGINT" for edge in edges) or "0"
         return self._with(name, column, f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
 
     def banded(self, name: str, value: str) -> DuckTable:
         """Return the table with a column of fine bands of its value; see `fine_bands`."""
-        y = f"{identifier(value)}::DOUBLE"
+        y = self._number(value)
         size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
         band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"
         return self._with(name, value, band)
@@ -70,6 +72,10 @@ class DuckTable:
         """Return a column in SQL, or the expression of a column that we make."""
         made = self._made is not None and column == self._made[0]
         return self._made[2] if self._made and made else identifier(column)
+
+    def _number(self, column: str) -> str:
+        """Return a column of values in SQL, as a double."""
+        return f"{identifier(column)}::DOUBLE"
 
     def _from(self, columns: Sequence[str], value: str | None) -> str:
         """Return the FROM clause; a column that we make is read as its source."""
@@ -108,7 +114,7 @@ class DuckTable:
         if value is None:
             figures, columns = "count(*), 0, 0, 0, 0", labels
         else:
-            y = f"{identifier(value)}::DOUBLE"
+            y = self._number(value)
             # Whole numbers and decimals add up exactly (128 bits); doubles with Kahan's fsum.
             kind = self._types()[value].removeprefix("U").split("(")[0]
             exact = kind in INTEGERS - {"HUGEINT", "BIGNUM"} or kind == "DECIMAL"
@@ -152,7 +158,7 @@ class DuckTable:
         among: Sequence[Hashable] = (),
     ) -> list[tuple[Any, ...]]:
         """Return these columns, then the value: of every unit, or of the ids `among`."""
-        chosen = [*map(self._column, columns), *([f"{identifier(value)}::DOUBLE"] if value else [])]
+        chosen = [*map(self._column, columns), *([self._number(value)] if value else [])]
         source = self._from([column for column in columns if column != id], value)
         sql = f"SELECT {', '.join(chosen)} FROM {source}"
         if id is not None:
@@ -172,7 +178,7 @@ class DuckTable:
         rank = f"((md5_number_lower(concat('{seed}:', {identifier(id)})) >> 11) + 0.5) / {2**53}.0"
         where, columns = "", [self._column(key) for key in keys]
         if size is not None:
-            y = f"{identifier(size)}::DOUBLE"
+            y = self._number(size)
             p = f"least({rate!r}::DOUBLE * {y}, 1.0)"
             rank = f"(({rank}) / (1 - ({rank}))) * (1 - {p}) / {p}"
             where = f" WHERE {y} > 0"
@@ -193,7 +199,7 @@ class DuckTable:
 
     def largest(self, value: str, count: int) -> list[float]:
         """Return the `count` largest values."""
-        values = f"SELECT {identifier(value)}::DOUBLE AS y FROM {self._source([], value)}"
+        values = f"SELECT {self._number(value)} AS y FROM {self._source([], value)}"
         sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
         return [row[0] for row in self._query(sql)]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -20,21 +21,32 @@ from trueup.read.binary_files import (
     types_of,
 )
 from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, plain_types
-from trueup.read.duck import DuckTable, identifier, quoted, reason, run_with_progress
+from trueup.read.duck import (
+    DuckTable,
+    identifier,
+    kind_of,
+    quoted,
+    reason,
+    run_with_progress,
+)
 from trueup.read.paths import find
 from trueup.read.table import Progress, empty_table
+from trueup.read.written import NUMBERS, THOUSANDS, number_sql, recoded
 
 __all__ = ["FileTable"]
 
 LINES = "open the file and check its header and the lines named."
 NOT_UTF_8 = (
-    'save it as UTF-8: in Excel as "CSV UTF-8", or with '
-    "`iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv`."
+    'name its encoding: encoding="windows-1252" (--encoding windows-1252) for files that Excel '
+    "wrote as plain CSV."
 )
 
 
 class FileTable(DuckTable):
     """A file, a glob or a folder of files as a table of units."""
+
+    _marked: Collection[str] = ()  # columns of numbers with the user's own decimal mark
+    _delimiter = ","
 
     def __init__(self, path: str) -> None:
         self.name = os.path.basename(path.rstrip("/\\")) or path
@@ -43,6 +55,12 @@ class FileTable(DuckTable):
         self._format, self._many = self._found.format, self._found.many
         self._checked: set[str] = set()
         self._seen = self._found.states()
+        self._decimal: str | None = getattr(path, "decimal", None)
+        self._text: tuple[str, ...] = getattr(path, "text", ())
+        encoding = getattr(path, "encoding", None)
+        if encoding is not None and self._format == "csv":
+            files = recoded(self._found.files, encoding, self.name, self)
+            self._found = replace(self._found, files=files)
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -129,7 +147,57 @@ class FileTable(DuckTable):
         )
         if not rows:
             raise empty_table(self)
-        return plain_types(types, dict(zip(guessed, words, strict=True)))
+        self._delimiter = delimiter
+        types = plain_types(types, dict(zip(guessed, words, strict=True)))
+        types |= dict.fromkeys((name for name in self._text if name in types), "VARCHAR")
+        return types if self._decimal is None else self._with_numbers(types, self._decimal)
+
+    def _with_numbers(self, types: dict[str, str], decimal: str) -> dict[str, str]:
+        """Return the types with DOUBLE where every text is a number with this decimal mark."""
+        kinds = {name: kind_of(kind) for name, kind in types.items() if name not in self._text}
+        maybe = [name for name, kind in kinds.items() if kind in ("text", "number")]
+        if not maybe:
+            return types
+        tests = [
+            f"coalesce(bool_and(regexp_full_match(trim({identifier(name)}), "
+            f"'{NUMBERS[decimal]}')), false)"
+            for name in maybe
+        ]
+        reader = self._reader(dict.fromkeys(maybe, "VARCHAR"))
+        (found,) = self._query(f"SELECT {', '.join(tests)} FROM (FROM {reader} LIMIT {SAMPLE})")
+        self._marked = {name for name, yes in zip(maybe, found, strict=True) if yes}
+        return types | dict.fromkeys(self._marked, "DOUBLE")
+
+    def _column(self, column: str) -> str:
+        marked = column in self.kinds() and column in self._marked
+        return self._number(column) if marked else super()._column(column)
+
+    def _number(self, column: str) -> str:
+        if self._decimal is not None and column in self.kinds() and column in self._marked:
+            return number_sql(identifier(column), self._decimal)
+        return super()._number(column)
+
+    def _check_thousands(self, column: str) -> None:
+        """Refuse points that may set thousands apart: such a file is not one with commas."""
+        kinds = self.kinds()
+        if kinds.get(column) not in ("number", "integer") or self._delimiter == ",":
+            return
+        if column in self._checked or self._decimal is not None:
+            return
+        self._checked.add(column)
+        x = f"trim({identifier(column)})"
+        ((yes, no, first),) = self._query(
+            f"SELECT count(*) FILTER (m), count(*) FILTER (NOT m AND contains(x, '.')), "
+            f"min(x) FILTER (m) FROM (SELECT {x} AS x, regexp_full_match({x}, '{THOUSANDS}') AS m "
+            f"FROM {self._reader({column: 'VARCHAR'})})"
+        )
+        if yes and not no:
+            raise FileError(
+                f"Numbers in column {column!r} of {self.name} must be clear; {first} may be "
+                f"{first.replace('.', '')} or a number with decimals, and {yes:,} are like it.",
+                hint='say which: decimal="," (--decimal ,) if the point sets thousands apart, '
+                'decimal="." if it is the decimal point.',
+            )
 
     def _types(self) -> dict[str, str]:
         return self._described
@@ -159,8 +227,11 @@ class FileTable(DuckTable):
             self._check_columns([column for column in used if column not in self._checked])
             return self._reader()
         kinds, partitions = self.kinds(), self._found.partitions()
+        if value:
+            self._check_thousands(value)
         types = {name: "VARCHAR" for name in columns if kinds[name] != "number"}
         types |= {value: "DOUBLE"} if value and kinds[value] == "integer" else {}
+        types |= {name: "VARCHAR" for name in used if name in self._marked}
         return self._reader({name: x for name, x in types.items() if name not in partitions})
 
     def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -110,7 +110,7 @@ def _format(files: list[str], path: str) -> str:
         name = next(os.path.basename(file) for file in files if not _ending(file))
         raise FileError(
             f"A table must be a CSV, a Parquet or an Arrow file; got {name!r}.",
-            hint="save the sheet as CSV, or read it with pandas.read_excel and pass the dataframe."
+            hint="sheets are read one at a time: name one file."
             if name.lower().endswith(SHEETS)
             else f"the name must end in one of {[e for known in FORMATS.values() for e in known]}; "
             "or pass a dataframe.",

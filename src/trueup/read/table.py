@@ -203,6 +203,7 @@ def _label_kind(table: Table, column: str, kind: Kind, known: Collection[Kind], 
         if kind == "number":
             hint = (
                 f"is it a score or an amount? Name the column that holds the {what} themselves. "
+                f"Codes, such as 47.91? Say so with text={column!r} (--text {column}). "
                 "(In pandas, a missing value turns whole numbers into decimals: "
                 "use astype('Int64').)"
             )
@@ -220,7 +221,8 @@ def check_value_kind(table: Table, column: str, kind: Kind) -> None:
         raise DataError(
             f"Column {column!r} of {table.name} must hold numbers to total; it holds "
             f"{KIND_WORDS[kind]}.",
-            hint="is a decimal comma or a currency sign in it? Clean it, or leave out `value`.",
+            hint='is a decimal comma in it? Say so with decimal="," (--decimal ,). Or a currency '
+            "sign? Clean it, or leave out `value`.",
         )
 
 

@@ -79,6 +79,7 @@ def make_case(
             overlap=inside,
             classes=classes,
             missing=missing,
+            bands=design in ("random", "by_prediction"),
         )
         case = pilot(counts, design, prior, seed)
     if columns.value is None:

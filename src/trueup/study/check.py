@@ -75,12 +75,19 @@ def check(
     interval: float = 0.95,
     count: str | None = None,
     squares: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    text: str | Sequence[str] | None = None,
 ) -> Check:
     """Report what is wrong or doubtful with these tables, before any estimate; see `correct`."""
     from trueup.audit.work_list import read_design
     from trueup.count.gather import gather
     from trueup.read import open_table, open_units
+    from trueup.read.written import written
 
+    predictions, test_set = (
+        written(table, decimal, encoding, text) for table in (predictions, test_set)
+    )
     population = open_units(predictions, "predictions", count, squares, value)
     audited, columns = open_table(test_set, "the test set"), Columns(predicted, true, value, id)
     if drawn := read_design(population, audited, columns, design):

@@ -45,6 +45,7 @@ class Search:
     allocation: str
     options: dict[str, Any]
     rng: np.random.Generator
+    prices: Floats | float = 1.0
     points: list[dict[str, Any]] = field(default_factory=list)
 
     def per_class(self, n: int) -> Integers | None:
@@ -56,8 +57,9 @@ class Search:
         if self.allocation == "equal":
             weights = np.ones(case.K)
         elif self.allocation == "neyman":
-            c = case.c[self.g]
-            weights = np.abs(self._sums[0]) * np.sqrt(c * (1 - c))
+            # N_h S_h, S² the mean of y²c(1 − c); over the root of what a label costs
+            c, W = case.c[self.g], self._sums[1]
+            weights = np.sqrt(case.v_hat * W * c * (1 - c) / self.prices)
         return allocate_units(n, weights, case.v_hat)
 
     @cached_property

@@ -8,7 +8,7 @@ number of units is then found on the curve of half-width against n.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from trueup.audit.allocate import allocate_units
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
+from trueup.read.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
 from trueup.study.half_width import Search
-from trueup.study.next_units import next_units
+from trueup.study.next_units import Next, label_costs, next_units, positions
 from trueup.study.plan_result import Plan
 
 __all__ = ["ALLOCATIONS", "Plan", "allocate_units", "plan"]
@@ -42,12 +43,11 @@ def plan(
     cv: float | None = None,
     next: int | None = None,
     certainty: int = 0,
-    interest: Hashable | None = None,
+    interest: Hashable | Sequence[Hashable] | None = None,
     predicted: str = "predicted",
     true: str = "true",
     value: str | None = None,
     id: str | None = None,
-    by: str | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
     missing: str = "refuse",
@@ -59,13 +59,16 @@ def plan(
     test_base_rates: ArrayLike | None = None,
     design: str = "by_prediction",
     allocations: Sequence[str] = ALLOCATIONS,
-    cost: float = 1.0,
+    cost: float | Mapping[Any, float] = 1.0,
     method: str = "auto",
     prior: object = "perks",
     draws: int = 1000,
     interval: float = 0.95,
     replications: int = 100,
     seed: int | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    text: str | Sequence[str] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
     """Return how many units to label for a wanted precision, how to allocate them, and which next.
@@ -82,16 +85,16 @@ def plan(
     cv : float, optional
         Or the wanted coefficient of variation: half-width / (1.96 · figure) at 95%.
     next : int, optional
-        How many units to audit next: those that reduce the variance most per label.
+        How many units to audit next: those that reduce the variance most per label. With `id`,
+        ``work_list()`` is the table to label, the pilot's units first.
     certainty : int
         Audit this many of the largest units for certain and plan for the rest: worth it when a
         few units hold much of the total.
     interest : hashable, optional
-        The class whose count or total matters; by default the smallest.
+        The class whose count or total matters; by default the smallest. With `next` there may be
+        several: each label serves the one with the largest coefficient of variation.
     predicted, true, value, id, overlap, classes, missing : optional
         As for `correct`. With `id`, `next` names the units.
-    by : str, optional
-        A column of groups, to spread `next` over.
     P, base_rates, N, values, test_base_rates : optional
         What to assume; see `simulate`.
     worth : float, optional
@@ -101,16 +104,19 @@ def plan(
         "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
         there is nothing to allocate: the plan is one number.
     allocations : sequence of str
-        "proportional" to the predicted classes, "equal", or "neyman": in proportion to the size of
-        a predicted class (units, or their total) times the spread of the class of interest in it.
-    cost : float
-        What a label costs.
+        "proportional" to the predicted classes, "equal", or "neyman": in proportion to the units of
+        a predicted class times the spread of y·1[true class of interest] in it, over the root of
+        what a label costs.
+    cost : float or mapping
+        What a label costs, or what it costs in each predicted class.
     method, prior, draws, interval : optional
         As for `correct`: the precision planned is that of this method.
     replications : int
         Test sets simulated at the planned n, for each allocation.
     seed : int, optional
         The same seed gives the same plan.
+    decimal, encoding, text : optional
+        How files are written, as for `correct`.
     progress : callable, optional
         Called with the fraction done.
 
@@ -122,18 +128,24 @@ def plan(
     True
     """
     _check_goal(half_width, cv, next, cost, allocations)
+    predictions, test_set = (
+        written(table, decimal, encoding, text) for table in (predictions, test_set)
+    )
     settings = make_settings(
         2, design=design, method=method, prior="perks", noise=True, overlap=overlap, draws=draws,
         interval=interval, seed=seed,
     )  # fmt: skip
-    columns = Columns(predicted, true, value, id, by)  # type: ignore[arg-type]
+    columns = Columns(predicted, true, value, id)
     case = make_case(
         predictions, test_set, columns,
         Assumed(P, base_rates, N, values, test_base_rates, worth), classes=classes,
         overlap=overlap, missing=missing, design=design, prior=prior, seed=settings.seed,
     )  # fmt: skip
     rng = np.random.Generator(np.random.SFC64(settings.seed))
-    g = case.position(interest)
+    wanted = positions(case, interest)
+    g = wanted[0]
+    if len(wanted) > 1 and next is None:
+        raise OptionError("Several classes of interest need `next`; a goal is for one of them.")
     truths = case.truths(rng)
     truth = float(np.mean([possible.truth[g] for possible in truths]))
     z = float(ndtri((1 + interval) / 2))
@@ -150,6 +162,7 @@ def plan(
             "method": method, "prior": prior, "overlap": overlap, "draws": draws,
             "interval": interval,
         }  # fmt: skip
+        prices = label_costs(cost, case.classes)
         names = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
         for k, name in enumerate(names):
 
@@ -157,18 +170,23 @@ def plan(
                 if progress is not None:
                     progress((k + fraction) / len(names))
 
-            search = Search(rest, truths, g, name, options, rng)
+            search = Search(rest, truths, g, name, options, rng, prices)
             row = search.solve(float(target), replications, step) | {"certainty": certainty}
             row["cv"] = row["half_width"] / z / truth if truth else None
             if row["n"] is not None:
                 row |= {"n": row["n"] + certainty, "more": row["more"] + certainty}
-            rows.append(row | {"cost": None if row["n"] is None else row["more"] * cost})
+            rows.append(row | {"cost": _total_cost(row, prices)})
             curve += [point | {"n": point["n"] + certainty} for point in search.points]
         notes += _too_many(case, rows)
-    following: list[dict[str, Any]] = []
+    found = Next([], [], None)
     if next is not None:
-        following, note = next_units(case, g, next, predictions, test_set, columns, prior, rng)
-        notes += note
+        inside = design != "shifted" if overlap is None else overlap
+        own = make_settings(
+            case.K, classes=case.classes, design=design, method="auto", prior=prior, noise=True,
+            overlap=inside, draws=2000, interval=interval, seed=settings.seed,
+        )  # fmt: skip
+        found = next_units(case, wanted, next, (predictions, test_set), columns, own, cost)
+        notes += found.notes
     info = {
         "design": design,
         "method": settings.method,
@@ -179,27 +197,40 @@ def plan(
         "certainty": certainty,
         "interval": interval,
         "cost": cost,
+        "promised": found.promised,
         "draws": draws,
         "replications": replications,
         "seed": settings.seed,
         "notes": notes,
     }
     target = None if target is None else float(target)
-    return Plan(case.classes, case.classes[g], target, curve, following, info, rows)
+    of = [case.classes[i] for i in wanted]
+    return Plan(
+        case.classes, of[0] if len(of) == 1 else of, target, curve, found.rows, info, rows, found
+    )
+
+
+def _total_cost(row: dict[str, Any], prices: np.ndarray) -> float | None:
+    """What the new labels cost, if they are spread as all are."""
+    if row["n"] is None:
+        return None
+    each = row["per_class"] or [1] * len(prices)
+    return float(row["more"] * np.average(prices, weights=np.maximum(each, 1e-9)))
 
 
 def _check_goal(
     half_width: float | None,
     cv: float | None,
     next: int | None,
-    cost: float,
+    cost: float | Mapping[Any, float],
     allocations: Sequence[str],
 ) -> None:
     if half_width is None and cv is None and next is None:
         raise OptionError("Set a goal: `half_width`, `cv` or `next` must be given; got none.")
     if half_width is not None and cv is not None:
         raise OptionError("The goal must be `half_width` or `cv`, not both; got both.")
-    for name, given in (("half_width", half_width), ("cv", cv), ("cost", cost)):
+    costs = cost.values() if isinstance(cost, Mapping) else [cost]
+    for name, given in (("half_width", half_width), ("cv", cv), *(("cost", x) for x in costs)):
         if given is not None and not given > 0:
             raise OptionError(f"`{name}` must be more than 0; got {given!r}.")
     if set(allocations) - set(ALLOCATIONS) or not allocations:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from trueup.errors import OptionError
 from trueup.text import aligned, short
 
 __all__ = ["Plan"]
@@ -18,25 +19,44 @@ class Plan:
 
     Attributes
     ----------
-    interest : hashable
-        The class whose precision is planned.
+    interest : hashable or list
+        The class whose precision is planned, or several.
     target : float or None
         The half-width to reach.
     curve : list of dict
         allocation, n, half_width and its Monte Carlo error.
     next : list of dict
-        Which units to audit next: predicted class, group, how chosen, how many, their ids.
+        Which units to audit next: predicted class, band of the value, how chosen, how many, their
+        ids.
     info : dict
         What was assumed or found: design, interval, cost per label, seed, notes.
     """
 
     classes: tuple[Hashable, ...]
-    interest: Hashable
+    interest: Any
     target: float | None
     curve: list[dict[str, Any]]
     next: list[dict[str, Any]]
     info: dict[str, Any]
     _rows: list[dict[str, Any]] = field(repr=False)
+    _next: Any = field(repr=False, default=None)
+
+    def work_list(self) -> Any:
+        """Return the units to audit next as a table to label, which `correct` reads as it is.
+
+        The pilot's units come first, with their labels. Needs `next` and `id`.
+        """
+        rows = self.work_list_rows()
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        return self._next.native(columns)
+
+    def work_list_rows(self) -> list[dict[str, Any]]:
+        """Return the work list as a dict per unit."""
+        if self._next is None or self._next.work_list is None:
+            raise OptionError(
+                "A work list needs `next`, the predictions and the column `id` that names units."
+            )
+        return [dict(row) for row in self._next.work_list]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a dict per allocation: n, more, units per predicted class, half-width and cost."""
@@ -100,9 +120,9 @@ class Plan:
             for row in self.next:
                 ids = "" if row["ids"] is None else ": " + ", ".join(map(str, row["ids"][:12]))
                 ids += ", …" if row["ids"] is not None and len(row["ids"]) > 12 else ""
-                group = "" if row["group"] is None else f" in {row['group']}"
+                band = "" if row["values"] is None else f", values {row['values']}"
                 lines.append(
-                    f"  {row['units']:>4} predicted {row['predicted']!r}{group}, "
+                    f"  {row['units']:>4} predicted {row['predicted']!r}{band}, "
                     f"{row['chosen']}{ids}"
                 )
         for note in info["notes"]:

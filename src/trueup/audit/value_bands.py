@@ -1,0 +1,40 @@
+"""Bands of the value as strata of an audit: those that `correct` itself uses for totals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trueup.audit.draw import BAND
+from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands
+from trueup.count.names import Columns
+from trueup.read.table import NEGATIVE, ZERO, Table
+from trueup.text import short
+
+
+def band_names(population: Table, columns: Columns, K: int) -> dict[Any, str]:
+    """Return the name of the band that each fine band is in: those of `correct`, in order."""
+    assert columns.value is not None
+    tally = population.banded(BAND, columns.value).tally([BAND], columns.value, missing="leave_out")
+    fine = np.array([key[0] for key in tally.keys], np.int64)
+    every = in_order(fine)
+    order = [int(np.flatnonzero(fine == band)[0]) for band in every]
+    most = int(np.clip(MOST_CELLS // K, LEAST_BANDS, MOST_BANDS))
+    band_of = merge_bands(every, tally.units[order], tally.sums[order], most)
+    names: dict[Any, str] = {}
+    for b in range(int(band_of.max()) + 1):
+        edges = [_edges(int(band)) for band in every[band_of == b]]
+        low, high = min(x[0] for x in edges), max(x[1] for x in edges)
+        text = f"{short(low)} to {short(high)}" if low < high else "0"
+        names |= {int(band): f"{b + 1}: {text}" for band in every[band_of == b]}
+    return names
+
+
+def _edges(band: int) -> tuple[float, float]:
+    """Return the least and the largest value of a fine band."""
+    if band == ZERO:
+        return 0.0, 0.0
+    size = band - NEGATIVE if band > NEGATIVE // 2 else band
+    low, high = 2.0 ** ((size - 0.5) / 4), 2.0 ** ((size + 0.5) / 4)
+    return (-high, -low) if band > NEGATIVE // 2 else (low, high)
