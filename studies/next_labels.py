@@ -5,8 +5,8 @@
 
 Each replication draws a population and a pilot of 100 random units, asks `trueup.plan` which 100 to
 label next, labels them, and corrects with the work list; against 100 more random units. Printed:
-the mean ratio of the two half-widths, the promised half-width over the one that came, and how
-often the interval covered. Needs scikit-learn.
+the ratio of the mean half-widths, the promised over the one that came, and how often the interval
+covered. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def population(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
     return s, s_hat, rng.lognormal(0, 1.5, N) * (1 + s)
 
 
-def one(name: str, rng: np.random.Generator) -> tuple[float, float, bool]:
-    """Return the ratio of half-widths, the promise over the outcome, and whether it covered."""
+def one(name: str, rng: np.random.Generator) -> tuple[float, float, float, bool]:
+    """Return the half-widths promised, as advised and at random, and whether it covered."""
     s, s_hat, y = population(name, rng)
     N, value = len(s), None if "counts" in name else "y"
     table = pd.DataFrame({"unit": np.arange(N), "predicted": s_hat, "y": np.round(y, 6)})
@@ -57,9 +57,8 @@ def one(name: str, rng: np.random.Generator) -> tuple[float, float, bool]:
     wise = tu.correct(table, advised, **options).rows()[g]
     plain = tu.correct(table, at_random, **options).rows()[g]
     truth = float(np.where(s == labels[g], table["y"] if value else 1.0, 0.0).sum())
-    half = (wise["upper"] - wise["lower"]) / 2
-    ratio = half / ((plain["upper"] - plain["lower"]) / 2)
-    return ratio, promised / half, wise["lower"] <= truth <= wise["upper"]
+    half, other = ((row["upper"] - row["lower"]) / 2 for row in (wise, plain))
+    return promised, half, other, wise["lower"] <= truth <= wise["upper"]
 
 
 def main() -> None:
@@ -74,13 +73,18 @@ def main() -> None:
     for name in given.only.split(","):
         rng = np.random.default_rng(given.seed)
         found = np.array([one(name, rng) for _ in range(given.replications)], float)
-        error = found[:, :2].std(axis=0) / np.sqrt(len(found))
-        ratio, promise = np.mean(found[:, :2], axis=0)
+        (narrow, error_1), (promise, error_2) = _ratio(*found.T[[1, 2]]), _ratio(*found.T[[0, 1]])
         print(
-            f"{name:12s} {ratio:8.3f} ± {error[0]:.3f} {promise:7.3f} ± {error[1]:.3f} "
-            f"{found[:, 2].mean():7.2f}",
+            f"{name:12s} {narrow:8.3f} ± {error_1:.3f} {promise:7.3f} ± {error_2:.3f} "
+            f"{found[:, 3].mean():7.2f}",
             flush=True,
         )
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return the ratio of two means, and its standard error."""
+    ratio = a.mean() / b.mean()
+    return float(ratio), float((a - ratio * b).std() / b.mean() / np.sqrt(len(a)))
 
 
 if __name__ == "__main__":

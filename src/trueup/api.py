@@ -175,6 +175,17 @@ def correct(
         progress=progress,
         bands=direct and count is None,
     )
+    if design == "random" and columns.parts:
+        from trueup.estimate.design import DOUBTFUL, design_doubts
+
+        inside = design != "shifted" if overlap is None else overlap
+        named = [
+            (", ".join(map(repr, part.columns)), part.counts)
+            for part in (found.groups, found.strata)
+            if part.columns and part.placed
+        ]
+        doubts = design_doubts(found.whole, inside, named)[-len(named) :] if named else []
+        found.warnings.extend(doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL)
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None
     job = _Job(found.whole, population.native, found.warnings, parts, asked, options)
@@ -241,7 +252,29 @@ def correct_counts(
         classes=classes,
     )
     options = {name: asked[name] for name in OPTIONS}
-    return _run(_Job(counts, _local_frame, [], None, asked, options), progress)
+    return _run(
+        _Job(counts, _local_frame, _transposed(counts, design), None, asked, options), progress
+    )
+
+
+def _transposed(counts: Counts, design: str) -> list[str]:
+    """Say so when the sums that the design fixes seem to be on the other side of `test`."""
+    rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
+    fixed = {"by_prediction": (rows, columns), "by_class": (columns, rows)}.get(design)
+    if fixed is None or not _planned(fixed[0]) or _planned(fixed[1]):
+        return []
+    side, other = ("rows", "columns") if design == "by_prediction" else ("columns", "rows")
+    return [
+        f"With design {design!r} the {other} of `test` have the numbers that were planned, but "
+        f"here it is the {side} that sum to {fixed[0].tolist()}: is the matrix transposed? Rows "
+        "must be true classes and columns predicted ones; error matrices of maps often have it "
+        "the other way round."
+    ]
+
+
+def _planned(sums: Any) -> bool:
+    """Whether these look like numbers that somebody planned: all equal, or all tens."""
+    return bool((sums >= 5).all() and ((sums == sums[0]).all() or (sums % 10 == 0).all()))
 
 
 def _local_frame(columns: dict[str, list[Any]]) -> Any:

@@ -71,8 +71,22 @@ def test_plan_next_names_units_in_json(tmp_path):
     )
     ids = [i for row in answer["next"] for i in row["ids"]]
     assert len(ids) == len(set(ids)) == 25
-    assert any("largest" in row["chosen"] for row in answer["next"])
     assert answer["rows"] == []
+
+
+def test_plan_writes_the_units_to_label(tmp_path):
+    predictions, test_set, _ = make_files(tmp_path, 1)
+    arguments = [str(predictions), str(test_set), "--value", "turnover", "--interest", "webshop"]
+    output = ["--next", "20", "--output", str(tmp_path / "list.csv")]
+    run(plan, [*arguments, "--id", "company", *output, "--cost", "webshop=2,other=1"])
+    lines = (tmp_path / "list.csv").read_text().splitlines()
+    pilot = test_set.read_text().splitlines()
+    assert len(lines) == len(pilot) + 20
+    assert sum(",trueup" in line or ',"trueup' in line for line in lines[1:]) == len(lines) - 1
+    for bad in (output, ["--id", "company", *output[2:]], ["--id", "company", *output]):
+        assert run(plan, [*arguments, *bad], code=2).exit_code == 2
+    bad = ["--id", "company", *output[:3], str(tmp_path / "b.csv"), "--cost", "cheap"]
+    assert "--cost must be" in run(plan, [*arguments, *bad], code=2).output
 
 
 def test_paper_table_1_sets_ours_beside_the_papers():

@@ -40,6 +40,7 @@ def messages() -> Iterator[str]:
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
+    yield from _audits()
 
 
 def _files(predictions: str = PREDICTIONS, test_set: str = TEST_SET) -> tuple[str, str]:
@@ -51,7 +52,7 @@ def _files(predictions: str = PREDICTIONS, test_set: str = TEST_SET) -> tuple[st
 def _tables() -> Iterator[str]:
     good = _files()
     yield raised(tu.correct, "nowhere.csv", good[1])
-    yield raised(tu.correct, "table.xlsx", good[1])
+    yield raised(tu.correct, "table.dat", good[1])
     yield raised(tu.correct, 3, good[1])
     yield raised(tu.correct, *good, predicted="predictd")
     yield raised(tu.correct, *_files(PREDICTIONS + "7,,3,n\n"))
@@ -184,3 +185,51 @@ def _studies() -> Iterator[str]:
     yield raised(tu.plan, **case)
     yield raised(tu.compare, **case)
     yield raised(tu.compare, P=[[0.9, 0.1], [0.1, 0.9]])
+
+
+def _audits() -> Iterator[str]:
+    good = _files()
+    list_ = tu.draw(good[0], 4, id="unit", seed=1)
+    list_["true"] = list_["predicted"]
+    yield raised(tu.correct, *good[:1], list_, design="shifted")
+    yield raised(tu.correct, *_files(PREDICTIONS + "7,a,1,n\n")[:1], list_)
+    good = _files()
+    yield raised(tu.correct, good[0], list_.assign(drawn=[None, *list_["drawn"][1:]]))
+    yield raised(tu.correct, good[0], list_.drop(columns=["units"]))
+    yield raised(tu.correct, good[0], list_.assign(drawn="trueup draw ?"))
+    yield raised(tu.draw, good[0], 4, id="predicted")
+    yield raised(tu.draw, good[0], 7, id="unit")
+    yield raised(tu.draw, good[0], {"c": 2}, id="unit", by_prediction=True)
+    yield raised(tu.draw, good[0], 2, id="unit", size="y", within="region")
+    yield raised(tu.draw, *_files(PREDICTIONS + "7,a,-1,n\n")[:1], 2, id="unit", size="y")
+    zero = _files(PREDICTIONS + "7,a,0,n\n")[0]
+    yield from warned(tu.draw, zero, 2, id="unit", size="y", seed=1)
+    cells = "predicted,count,y\na,40,80\nb,60,60\n"
+    yield raised(tu.correct, *_files(cells))
+    yield from warned(tu.correct, *_files(cells), overlap=False, seed=1)
+    yield from warned(tu.correct, *_files(cells), value="y", count="count", seed=1)
+    yield raised(tu.correct, *_files(cells.replace("40", "4.5")), count="count")
+    yield raised(tu.correct, *_files(cells), count="count", id="y")
+    yield raised(tu.correct, *_files(cells), squares="y")
+    yield raised(tu.correct, *_files("predicted;y\na;14.410\nb;900\n"), value="y")
+    yield raised(tu.correct, *_files("predicted;y\na;1,5\nb;1.5\n"), value="y", decimal=",")
+    Path("old.csv").write_bytes("predicted\ncaf\u00e9\n".encode("cp1252"))
+    yield raised(tu.correct, "old.csv", good[1])
+    yield raised(tu.correct, "old.csv", good[1], encoding="utf-8")
+    yield raised(tu.correct, "old.csv", good[1], encoding="elvish")
+    Path("sheet.xlsx").write_text("no sheet")
+    yield raised(tu.correct, "sheet.xlsx", good[1])
+    rng = np.random.default_rng(1)
+    y = np.sort(rng.lognormal(0, 2, 600)).round(3)
+    units = "predicted,y,region\n" + "".join(
+        f"{'ab'[i % 2]},{x},{'ns'[i % 4 // 2]}\n" for i, x in enumerate(y)
+    )
+    large = "predicted,true,y,region\n" + "".join(
+        f"{'ab'[i % 2]},{'ab'[i % 2]},{y[i]},n\n" for i in range(500, 600, 2) for i in (i, i + 1)
+    )
+    yield from warned(tu.correct, *_files(units, large), value="y", overlap=False, seed=1)
+    yield from warned(tu.correct, *_files(units, large), by="region", overlap=False, seed=1)
+    matrix = [[46, 4], [9, 41]]
+    yield from warned(tu.correct_counts, matrix, [900, 8100], design="by_prediction", seed=1)
+    case = {"P": [[0.9, 0.1], [0.1, 0.9]], "base_rates": [0.2, 0.8], "N": 1_000}
+    yield raised(tu.plan(**case, next=5).work_list)

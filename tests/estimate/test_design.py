@@ -1,6 +1,7 @@
 """The design check: right under `random`, loud when it is not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import chdtrc
 
@@ -79,3 +80,58 @@ def test_a_population_of_billions_is_tested_too(rng):
     test = np.array([[0, 1, 1], [0, 900, 80], [0, 60, 270]])
     p = design_p_value(test, v_hat, overlap=True, rng=rng)
     assert p > 0.001
+
+
+def sized(rng, by_size, N=5000, n=200):
+    s = rng.random(N) < 0.3
+    table = pd.DataFrame(
+        {
+            "predicted": np.where(rng.random(N) < 0.1, ~s, s).astype(int),
+            "y": rng.lognormal(0, 1.5, N),
+            "region": rng.choice(list("nsw"), N),
+        }
+    )
+    p = table["y"] ** by_size
+    audited = rng.choice(N, n, replace=False, p=p / p.sum())
+    return table, table.iloc[audited].assign(true=s[audited].astype(int))
+
+
+def test_a_sample_drawn_by_size_is_noticed(rng):
+    table, test_set = sized(rng, 0.5)
+    with pytest.warns(tu.TrueupWarning, match="values of the test set are larger"):
+        tu.correct(table, test_set, value="y", draws=200)
+    rows = {row["question"]: row for row in tu.check(table, test_set, value="y").rows()}
+    assert rows["random values"]["doubt"]
+    assert not rows["design 'random'"]["doubt"]
+
+
+def test_a_sample_of_some_regions_is_noticed(rng):
+    table, test_set = sized(rng, 0)
+    test_set = test_set.drop(index=test_set.index[(test_set["region"] == "n")][20:])
+    with pytest.warns(tu.TrueupWarning, match="labels in 'region' of the test set are not"):
+        tu.correct(table, test_set, by="region", draws=200)
+
+
+def test_random_values_raise_one_false_alarm_in_a_hundred(rng):
+    from trueup.count.gather import gather
+    from trueup.count.names import Columns
+    from trueup.estimate.design import design_doubts
+    from trueup.read import open_table
+
+    def p_values():
+        tables = (open_table(x, "x") for x in sized(rng, 0, N=1000, n=60))
+        counts = gather(*tables, Columns(value="y"), overlap=True, bands=True)
+        return [doubt.p_value for doubt in design_doubts(counts, True)]
+
+    least = np.array([min(p_values()) for _ in range(200)])
+    assert (least < 0.05).mean() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_a_transposed_matrix_is_suspected():
+    matrix = np.array([[46, 4], [9, 41]])  # 50 of each predicted class, in rows
+    with pytest.warns(tu.TrueupWarning, match="is the matrix transposed"):
+        tu.correct_counts(matrix, [900, 8100], design="by_prediction", draws=200)
+    est = tu.correct_counts(matrix.T, [900, 8100], design="by_prediction", draws=200)
+    assert not any("transposed" in warning for warning in est.info["warnings"])
+    with pytest.warns(tu.TrueupWarning, match="is the matrix transposed"):
+        tu.correct_counts(matrix.T, [900, 8100], design="by_class", draws=200)

@@ -169,6 +169,8 @@ def draw_rows(
         of: dict[Label, Label] = {}
         units: dict[Label, int] = {}
         for key, count in zip(tally.keys, tally.units, strict=True):
+            if bands is not None and key[1] not in bands.names:
+                continue  # units without a usable value
             band = (key[0], bands.names[key[1]]) if bands else key if keys else ()
             of[key if keys else ()] = band
             units[band] = units.get(band, 0) + int(count)
@@ -176,7 +178,7 @@ def draw_rows(
         sizes = _sizes(n, units, keys, equal)
         chosen = _in_strata(table, sizes, units, id, keys, seed, known, of)
         value = bands.value if bands else None
-        design = Design(id, sum(units.values()), inside, by_prediction, bands=value)
+        design = Design(id, int(tally.units.sum()), inside, by_prediction, bands=value)
     shown = _shown(kinds, show, [id, predicted, *inside, *([size] if size else [])], true)
     found = {
         plain(row[0]): [*map(plain, row[1:])]
@@ -243,9 +245,11 @@ def _in_strata(
     where: dict[Hashable, Label] = {}
     if known:
         found = population.rows([id, *keys], id=id, among=list(known))
-        where = {plain(row[0]): of[tuple(map(plain, row[1:]))] for row in found}
+        where = {plain(row[0]): of.get(tuple(map(plain, row[1:])), ()) for row in found}
     lots: dict[Label, list[Hashable]] = {}
     for key, ids in population.lots(id, keys, most, seed).items():
+        if key not in of:
+            continue
         lots.setdefault(of[key], []).extend(plain(i) for i in ids if plain(i) not in known)
     chosen: dict[Hashable, tuple[str, int, float]] = {}
     for label, m in sizes.items():

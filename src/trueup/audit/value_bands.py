@@ -9,7 +9,7 @@ import numpy as np
 from trueup.audit.draw import BAND
 from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands
 from trueup.count.names import Columns
-from trueup.read.table import NEGATIVE, ZERO, Table
+from trueup.read.table import NEGATIVE, NO_BAND, ZERO, Table
 from trueup.text import short
 
 
@@ -17,9 +17,9 @@ def band_names(population: Table, columns: Columns, K: int) -> dict[Any, str]:
     """Return the name of the band that each fine band is in: those of `correct`, in order."""
     assert columns.value is not None
     tally = population.banded(BAND, columns.value).tally([BAND], columns.value, missing="leave_out")
-    fine = np.array([key[0] for key in tally.keys], np.int64)
+    fine = np.array([key[0] for key in tally.keys if key[0] != NO_BAND], np.int64)
     every = in_order(fine)
-    order = [int(np.flatnonzero(fine == band)[0]) for band in every]
+    order = [tally.keys.index((int(band),)) for band in every]
     most = int(np.clip(MOST_CELLS // K, LEAST_BANDS, MOST_BANDS))
     band_of = merge_bands(every, tally.units[order], tally.sums[order], most)
     names: dict[Any, str] = {}

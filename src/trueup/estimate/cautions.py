@@ -9,7 +9,7 @@ from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
 from trueup.estimate.assumptions import values_differ
-from trueup.estimate.design import design_p_value, design_warning
+from trueup.estimate.design import design_doubts
 from trueup.prior import Concentrations
 
 __all__ = ["cautions", "signal"]
@@ -67,11 +67,8 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
                 "at random from the population, would tell."
             )
     if design == "random":
-        rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
-        p_value = design_p_value(counts.n, counts.v_hat, overlap=settings.overlap, rng=rng)
-        warning = design_warning(counts, p_value)
-        if warning:
-            found.append(warning)
+        doubts = design_doubts(counts, settings.overlap)
+        found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if method == "joint" and not settings.from_population:
         found.append(
             f"Method 'joint' takes the test set's base rates for the population's, which design "

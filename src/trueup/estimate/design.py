@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import erfc, lgamma
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.count.bands import scores
 from trueup.count.counts import Counts
-
-__all__ = ["chi_square_tail", "design_p_value", "design_warning"]
 
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
@@ -17,6 +18,8 @@ SIMULATIONS = 2_000
 # NumPy draws without replacement up to here; beyond it, with replacement is as good.
 HYPERGEOMETRIC_LIMIT = 1_000_000_000
 DOUBTFUL = 0.01
+LEAST_UNITS = 20
+"""Test units whose mean score is near enough to normal."""
 
 
 def design_p_value(
@@ -69,17 +72,78 @@ def chi_square_tail(freedom: int, x: float) -> float:
     return min(float(terms.sum()) + odd * erfc(np.sqrt(h)), 1.0)
 
 
-def design_warning(counts: Counts, p_value: float | None) -> str | None:
-    """The warning for a test set called random that does not look random."""
-    if p_value is None or p_value >= DOUBTFUL:
-        return None
-    in_test = counts.n.sum(axis=0) / counts.n.sum()
-    in_population = counts.v_hat / counts.N
-    h = int(np.abs(in_test - in_population).argmax())
-    return (
-        f"The predicted classes of the test set do not look like a random sample of the "
-        f"population (p = {p_value:.2g}): {counts.classes[h]!r} is {in_test[h]:.1%} of the test "
-        f"set and {in_population[h]:.1%} of the population. With design 'random' the answer would "
-        "then be wrong. Was the test set drawn within predicted classes ('by_prediction'), within "
-        "true classes ('by_class'), or from another period or population ('shifted')?"
+class Doubt(NamedTuple):
+    """A test of the design: of what, its p-value adjusted for the number of tests, and words."""
+
+    what: str
+    p_value: float
+    words: str
+
+
+def design_doubts(
+    counts: Counts, overlap: bool, parts: Sequence[tuple[str, Counts]] = ()
+) -> list[Doubt]:
+    """Test a test set called random in everything that both tables share, one p-value each.
+
+    Its predicted classes, its values (the mean of the logs' scores of their bands), and the groups
+    and strata of `parts`, by name. P-values are adjusted by Bonferroni.
+    """
+    rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+    found = [
+        ("predicted classes", design_p_value(counts.n, counts.v_hat, overlap=overlap, rng=rng))
+    ]
+    mean = _mean_score(counts, overlap)
+    found.append(("values", None if mean is None else mean[0]))
+    for name, part in parts:
+        n, v_hat = part.n.sum(axis=(-2, -1))[None], part.v_hat.sum(axis=-1)
+        found.append((name, design_p_value(n, v_hat, overlap=overlap, rng=rng)))
+    known = [(what, p) for what, p in found if p is not None]
+    larger = "larger" if mean and mean[1] > 0 else "smaller"
+    return [
+        Doubt(what, min(p * len(known), 1.0), _words(counts, what, p * len(known), larger))
+        for what, p in known
+    ]
+
+
+def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
+    p = f"(p = {p_value:.2g})"
+    if what == "predicted classes":
+        in_test = counts.n.sum(axis=0) / counts.n.sum()
+        in_population = counts.v_hat / counts.N
+        h = int(np.abs(in_test - in_population).argmax())
+        labels = getattr(counts, "predicted", counts.classes)
+        return (
+            f"The predicted classes of the test set do not look like a random sample of the "
+            f"population {p}: {labels[h]!r} is {in_test[h]:.1%} of the test "
+            f"set and {in_population[h]:.1%} of the population. With design 'random' the answer "
+            "would then be wrong. Was the test set drawn within predicted classes "
+            "('by_prediction'), within true classes ('by_class'), or from another period or "
+            "population ('shifted')?"
+        )
+    said = (
+        f"are {larger} than a random sample's" if what == "values" else "are not a random sample's"
     )
+    which = "values" if what == "values" else f"labels in {what}"
+    return (
+        f"The {which} of the test set {said} {p}. With design 'random' the answer may then be "
+        "wrong. Was it drawn by size, or within regions or other strata? Name the columns that it "
+        "was drawn within (`drawn_within`), or each unit's inclusion probability (`probability`)."
+    )
+
+
+def _mean_score(counts: Counts, overlap: bool) -> tuple[float, float] | None:
+    """P-value and sign of the test set's mean score of the value against the population's."""
+    cells = counts.bands
+    if cells is None or cells.u_hat is None or getattr(cells, "strata", 1) > 1:
+        return None
+    L = counts.v_hat.size
+    z = scores(cells.v_hat.reshape(L, -1), cells.u_hat.reshape(L, -1)).ravel()
+    n, v = cells.n.sum(axis=0).reshape(L, -1).sum(axis=0), cells.v_hat.reshape(L, -1).sum(axis=0)
+    size, N = int(n.sum()), int(v.sum())
+    mean = float((v * z).sum() / N)
+    var = float((v * (z - mean) ** 2).sum() / N)
+    var *= (1 - size / N) if overlap else 1.0
+    if size < LEAST_UNITS or var <= 0:
+        return None
+    t = (float((n * z).sum() / size) - mean) / np.sqrt(var / size)
+    return erfc(abs(t) / np.sqrt(2)), t

@@ -15,7 +15,7 @@ from trueup.draws.settings import Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
 from trueup.estimate.assumptions import rates_follow_value, values_differ
-from trueup.estimate.design import DOUBTFUL, design_p_value, design_warning
+from trueup.estimate.design import DOUBTFUL, design_doubts
 from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
 from trueup.study.sensitivity import MUCH, sensitivity
@@ -137,7 +137,7 @@ def check_counts(
     findings += _rates(counts)
     findings.append(_theta(counts, settings.prior))
     if design == "random":
-        findings.append(_design(counts, overlap))
+        findings += _design(counts, overlap)
     if influence:
         findings.append(_influence(counts, prior, options))
     if counts.totals:
@@ -224,14 +224,21 @@ def _theta(counts: Counts, prior: Any) -> Finding:
     return Finding(question, float(beta[worst]), True, words)
 
 
-def _design(counts: Counts, overlap: bool) -> Finding:
-    rng = np.random.default_rng(0)
-    p_value = design_p_value(counts.n, counts.v_hat, overlap=overlap, rng=rng)
-    if p_value is None:
-        return Finding("design 'random'", None, False, "cannot be tested with these numbers")
-    words = f"p = {p_value:.2g}: the test set's predicted classes look like the population's"
-    warning = design_warning(counts, p_value)
-    return Finding("design 'random'", p_value, p_value < DOUBTFUL, warning or words)
+def _design(counts: Counts, overlap: bool) -> list[Finding]:
+    doubts = design_doubts(counts, overlap)
+    if not doubts:
+        return [Finding("design 'random'", None, False, "cannot be tested with these numbers")]
+    return [
+        Finding(
+            "design 'random'" if doubt.what == "predicted classes" else f"random {doubt.what}",
+            doubt.p_value,
+            doubt.p_value < DOUBTFUL,
+            doubt.words
+            if doubt.p_value < DOUBTFUL
+            else f"p = {doubt.p_value:.2g}: the test set's {doubt.what} look like the population's",
+        )
+        for doubt in doubts
+    ]
 
 
 def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> Finding:
