@@ -113,15 +113,16 @@ def advise(
         now = _variances(cov, known.spread, left, y, y2)
         worst = int((now / scale**2).argmax())
         C = cov[worst]
-        learned = (C @ u) ** 2 / (known.spread[worst] / np.maximum(k, 1) + np.diagonal(C))
+        noise = known.spread[worst] / np.maximum(k, 1) + np.diagonal(C)
+        learned = (C @ u) ** 2 / np.maximum(noise, 1e-300)
         settled = 2 * k * y * (C @ u) + k * known.spread[worst] * y2
         gain = np.where(left > 0, (learned + settled) / (np.maximum(k, 1) * cost), -1.0)
         # where nothing is uncertain there is nothing to gain: to the largest cell
         cell = int(gain.argmax()) if gain.max() > 0 else int(left.argmax())
         for g in range(G):
             column = cov[g][:, cell]
-            noise = known.spread[g][cell] / k[cell]
-            cov[g] -= np.outer(column, column) / max(noise + column[cell], 1e-300)
+            noise_g = known.spread[g][cell] / k[cell] + column[cell]
+            cov[g] -= np.outer(column, column) / max(noise_g, 1e-300)
         given[cell] += int(k[cell])
         left[cell] -= k[cell]
     return Advice(given, before, _variances(cov, known.spread, left, y, y2))

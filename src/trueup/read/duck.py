@@ -58,6 +58,7 @@ class DuckTable:
 
     def banded(self, name: str, value: str) -> DuckTable:
         """Return the table with a column of fine bands of its value; see `fine_bands`."""
+        check_value_kind(self, value, self.kinds()[value])
         y = self._number(value)
         size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
         band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"

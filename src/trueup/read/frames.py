@@ -83,6 +83,7 @@ class FrameTable:
 
     def banded(self, name: str, value: str) -> FrameTable:
         """Return the table with a column of fine bands of its value; see `fine_bands`."""
+        check_value_kind(self, value, self.kinds()[value])
         if not self._lazy:  # in NumPy, which takes every type that a value may have
             y = self._columns([], value)["y"].to_numpy().astype(float)
             backend = self._frame.implementation
