@@ -57,9 +57,8 @@ class Search:
         if self.allocation == "equal":
             weights = np.ones(case.K)
         elif self.allocation == "neyman":
-            # N_h S_h, S² the mean of y²c(1 − c); over the root of what a label costs
-            c, W = case.c[self.g], self._sums[1]
-            weights = np.sqrt(case.v_hat * W * c * (1 - c) / self.prices)
+            c = case.c[self.g]
+            weights = np.abs(self._sums[0]) * np.sqrt(c * (1 - c) / self.prices)
         return allocate_units(n, weights, case.v_hat)
 
     @cached_property

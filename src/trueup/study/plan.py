@@ -104,9 +104,9 @@ def plan(
         "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
         there is nothing to allocate: the plan is one number.
     allocations : sequence of str
-        "proportional" to the predicted classes, "equal", or "neyman": in proportion to the units of
-        a predicted class times the spread of y·1[true class of interest] in it, over the root of
-        what a label costs.
+        "proportional" to the predicted classes, "equal", or "neyman": in proportion to the size of
+        a predicted class (units, or their total) times the spread of the class of interest in it,
+        over the root of what a label costs.
     cost : float or mapping
         What a label costs, or what it costs in each predicted class.
     method, prior, draws, interval : optional
