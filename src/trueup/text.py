@@ -6,6 +6,12 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+LARGE = 1e15
+"""From here on, and below its inverse, numbers are written with an exponent."""
+
+# Control characters, direction marks, lone surrogates and what is no character.
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
 
 def short(x: float) -> str:
     """Write a number without digits that nobody reads.
@@ -15,22 +21,30 @@ def short(x: float) -> str:
     >>> short(1234.5), short(0.12345)
     ('1,234', '0.123')
     """
-    return f"{x:,.0f}" if 99.95 <= abs(x) < 1e9 else f"{x:.3g}"
+    return f"{x:,.0f}" if 99.95 <= abs(x) < LARGE else f"{x:.3g}"
 
 
-def rounded(x: float, half: float | None, whole: bool) -> str:
+def rounded(x: float, half: float | None, whole: bool, error: float | None = None) -> str:
     """Write a figure with two digits of the half-width of its interval, if that is known.
+
+    The last digit is worth at least the Monte Carlo error of the figure: no digit is chance alone.
+    Whole numbers have no decimals.
 
     Examples
     --------
     >>> rounded(812_345.6, 36_100.0, False), rounded(0.12345, 0.021, False), rounded(5.2, 0.3, True)
     ('812,000', '0.123', '5')
+    >>> rounded(812_345.6, 36_100.0, False, error=2_300.0)
+    '810,000'
     """
+    if abs(x) >= LARGE or 0 < abs(x) < 1 / LARGE:
+        return f"{x:.3g}"
     if half is None or half <= 0 or not math.isfinite(half):
-        return f"{x:,.0f}" if whole or abs(x) >= 100 else f"{x:.3g}"
+        return f"{x:,.0f}" if whole or abs(x) >= 100 or x == 0 else f"{x:.3g}"
     digits = math.floor(math.log10(half)) - 1
-    if whole:
-        digits = max(digits, 0)
+    if error is not None and error > 0:
+        digits = max(digits, math.ceil(math.log10(error)))
+    digits = max(min(digits, math.floor(math.log10(half))), 0 if whole else -15)
     near = round(x, -digits) + 0.0  # no minus zero
     return f"{near:,.{max(-digits, 0)}f}"
 
@@ -87,3 +101,8 @@ def aligned(table: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> lis
         padded = (x.ljust(width) if i in left else x.rjust(width) for i, (x, width) in cells)
         lines.append("  ".join(padded).rstrip())
     return lines
+
+
+def shown(found: re.Match[str]) -> str:
+    """Write a character that cannot be seen by its number."""
+    return ascii(found[0])[1:-1]

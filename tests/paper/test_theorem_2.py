@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from trueup.aggregate.noise import classification_noise, noise_covariance
 from trueup.draws.contingency import base_rate_variance
-from trueup.estimate.noise import classification_noise, noise_covariance
 
 P = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.3, 0.1, 0.6]])
 V = np.array([40, 100, 10])

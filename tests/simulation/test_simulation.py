@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trueup as tu
-from trueup.estimate.noise import noise_covariance
+from trueup.aggregate.noise import noise_covariance
 from trueup.simulation import largest_remainder, lognormal, simulate
 from trueup.simulation.draws import _bernoulli, _distinct
 

@@ -170,6 +170,7 @@ def answer(
 ) -> None:
     """Check where to write, estimate, write, and print; warnings go to standard error."""
     from trueup.present.output import as_text, writer
+    from trueup.present.tables import plain_text
 
     write = writer(output, *tables)
     if report is not None:
@@ -186,7 +187,7 @@ def answer(
     if as_json:
         click.echo(as_text(est))
     else:
-        click.echo(str(est).split("\n\nWarning:")[0])
+        click.echo(plain_text(est, warnings=False))
         click.echo(f"\nseed {est.info['seed']}", err=True)
 
 

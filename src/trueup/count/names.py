@@ -11,7 +11,7 @@ from trueup.errors import OptionError
 __all__ = ["FIGURES", "Columns", "names"]
 
 FIGURES = ("naive", "estimate", "mean", "sd", "lower", "upper")
-TAKEN = ("class", *FIGURES)
+TAKEN = ("class", "part", *FIGURES)
 """Columns of every answer."""
 
 

@@ -13,7 +13,7 @@ from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.draws.cells import CHAINS, implied_slopes, learn_columns
 from trueup.draws.settings import Settings
-from trueup.estimate.result import Answer
+from trueup.estimate.answer import Answer
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
 

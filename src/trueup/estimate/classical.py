@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from trueup.draws.settings import FROM_POPULATION
 from trueup.errors import EstimateError
-from trueup.estimate.result import Answer
+from trueup.estimate.answer import Answer
 from trueup.numerics import special
 
 __all__ = ["calibrated", "difference", "test_set"]

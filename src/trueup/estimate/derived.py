@@ -6,25 +6,13 @@ that what the parts of a ratio or a difference share (the same P, the same total
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Figure",
-    "Spread",
-    "accuracies",
-    "contrast",
-    "growth",
-    "probability_above",
-    "rank",
-    "share",
-    "share_of_groups",
-    "spread",
-    "summarise_draws",
-]
+from trueup.errors import OptionError
 
 Floats = NDArray[np.float64]
 
@@ -102,6 +90,56 @@ def accuracies(M: NDArray[Any], column: Sequence[int | None]) -> dict[str, Float
     }
 
 
+def added(x: Any, parts: Sequence[Sequence[int]], *axes: int) -> Any:
+    """Add up the entries of each part, along each of the axes; None stays None."""
+    for axis in axes if x is not None else ():
+        x = np.stack([np.take(x, part, axis).sum(axis=axis) for part in parts], axis=axis)
+    return x
+
+
+def partition(
+    classes: tuple[Hashable, ...], new: Mapping[Hashable, Sequence[Hashable]]
+) -> tuple[tuple[Hashable, ...], list[list[int]]]:
+    """Return the classes after some are joined, and the old ones that each is made of.
+
+    Examples
+    --------
+    >>> partition(("a", "b", "c", "d"), {"ac": ["a", "c"]})
+    (('ac', 'b', 'd'), [[0, 2], [1], [3]])
+    """
+    old = [x for members in new.values() for x in members]
+    if any(isinstance(members, str) for members in new.values()) or not {*old} <= {*classes}:
+        raise OptionError(
+            f"Each new class must be a list of the classes {list(classes[:20])}; got {dict(new)}."
+        )
+    home = {x: label for label, members in new.items() for x in members}
+    labels = tuple(dict.fromkeys(home.get(x, x) for x in classes))
+    clash = {*new} & ({*classes} - {*old})
+    if len({*old}) < len(old) or clash or len(labels) < 2 or not all(new.values()):
+        raise OptionError(
+            "New classes must have names of their own, share no class and leave at least two; got "
+            f"{dict(new)}."
+        )
+    parts = [[g for g, x in enumerate(classes) if home.get(x, x) == y] for y in labels]
+    return labels, parts
+
+
+def independent(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Pair the draws of two estimates at random: the same seed must not make them go together."""
+    size, rng = min(len(a), len(b)), np.random.default_rng(len(a) + len(b))
+    return a[rng.permutation(len(a))[:size]], b[rng.permutation(len(b))[:size]]
+
+
+def shares(draws: Floats) -> Floats:
+    """The share of each class, draw by draw."""
+    return _divide(draws, draws.sum(axis=-1, keepdims=True))
+
+
+def ratio(x: Floats, by: Floats, interval: float = 0.95) -> Figure:
+    """The ratio of two figures, draw by draw."""
+    return summarise_draws(_divide(x, by), interval)
+
+
 def share(draws: Floats, interval: float = 0.95) -> Figure:
     """The share of each class within its group (or within the whole, for draws (R, K)).
 
@@ -110,7 +148,7 @@ def share(draws: Floats, interval: float = 0.95) -> Figure:
     >>> share(np.array([[1.0, 3.0], [1.0, 3.0]])).estimate
     array([0.25, 0.75])
     """
-    return summarise_draws(_divide(draws, draws.sum(axis=-1, keepdims=True)), interval)
+    return summarise_draws(shares(draws), interval)
 
 
 def share_of_groups(draws: Floats, interval: float = 0.95) -> Figure:

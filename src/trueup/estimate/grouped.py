@@ -19,9 +19,10 @@ from trueup.draws.pooling import draw_rows, pool_strata
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
+from trueup.estimate.answer import Answer, GroupFigures
 from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.regressed import draw_regressed
-from trueup.estimate.result import Answer, Estimate, GroupFigures
+from trueup.estimate.result import Estimate
 from trueup.numerics.weights import effective_size, resample
 
 __all__ = ["estimate_parts"]

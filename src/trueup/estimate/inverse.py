@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from trueup.aggregate.noise import classification_noise, noise_covariance
 from trueup.count.counts import Counts
 from trueup.draws.contingency import plug_in, solve_Q
 from trueup.errors import EstimateError
-from trueup.estimate.noise import classification_noise, noise_covariance
-from trueup.estimate.result import Answer
+from trueup.estimate.answer import Answer
 
 __all__ = ["inverse"]
 

@@ -18,10 +18,11 @@ from trueup.draws.rates import Rates, rates_of
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
 from trueup.estimate import classical
+from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.cautions import cautions
 from trueup.estimate.cell_totals import cell_totals
 from trueup.estimate.inverse import inverse
-from trueup.estimate.result import Answer, Estimate, median_error, summarise
+from trueup.estimate.result import Estimate
 from trueup.numerics.weights import effective_size, resample
 
 __all__ = ["METHODS", "estimate", "finish"]
@@ -76,8 +77,7 @@ def finish(
     info |= answer.info | {"warnings": warnings}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
-        errors = median_error(answer.draws, info["ess"])
-        info["monte_carlo_error"] = [float(x) for x in errors]
+        info |= monte_carlo_errors(answer.draws, info["ess"], settings.interval)
     return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
 
 

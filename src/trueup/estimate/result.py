@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,45 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
-from trueup.count.names import FIGURES
-from trueup.errors import EstimateError, OptionError
+from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate import derived
-from trueup.text import aligned, alike
-
-__all__ = ["Answer", "Estimate", "GroupFigures", "median_error", "summarise"]
+from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
 
 Floats = NDArray[np.float64]
 MOST_PRINTED = 40
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What a method returns: draws to summarise, or figures of its own, or both.
-
-    `beta` (R, K) are the base rates, on each draw, of the units that were not audited; `M`
-    (R, K, L) all units of the population by true and predicted class.
-    """
-
-    draws: Floats | None = None
-    P: Floats | None = None
-    beta: Floats | None = None
-    M: NDArray[Any] | None = None
-    estimate: Floats | None = None
-    sd: Floats | None = None
-    lower: Floats | None = None
-    upper: Floats | None = None
-    info: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class GroupFigures:
-    """Per group: the columns and labels that tell groups apart, figures (B, K), and draws."""
-
-    by: tuple[str, ...]
-    labels: list[tuple[Hashable, ...]]
-    figures: dict[str, Floats | None]
-    draws: Floats | None
+SHARED = (
+    "Both estimates use the same test set, so their errors go together; the contrast takes them as "
+    "independent, and its interval is likely too wide. Put both tables into one and contrast "
+    "groups (`by`)."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,31 +82,118 @@ class Estimate:
             rows += _rows(dict(zip(by, label, strict=True)), self.classes, here)
         return rows + _rows(dict.fromkeys(by), self.classes, self._figures)
 
+    def tidy(self) -> list[dict[str, Any]]:
+        """Return the rows with `part`: "group", or "whole" for the population as a whole."""
+        rows = self.rows()
+        whole = len(rows) - len(self.classes)
+        return [row | {"part": "group" if i < whole else "whole"} for i, row in enumerate(rows)]
+
     @property
     def table(self) -> Any:
-        """The rows as a dataframe of the input's kind; for files pandas, Polars or PyArrow."""
-        rows = self.rows()
+        """The tidy rows as a dataframe of the input's kind; for files pandas, Polars or PyArrow."""
+        rows = self.tidy()
         return self._native({name: [row[name] for row in rows] for name in rows[0]})
 
     def share(self) -> list[dict[str, Any]]:
         """Return the share of each class within its group (or within the whole), with interval."""
         return self._derived(derived.share(self._joint_draws(), self.info["interval"]))
 
-    def contrast(self, a: Hashable, b: Hashable) -> list[dict[str, Any]]:
-        """Return b − a and the growth (b − a)/a per class, for two groups by label, with intervals.
+    def contrast(
+        self, a: Hashable, b: Hashable = None, *, share: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return b − a and the growth (b − a)/a per class, with intervals.
 
-        Labels are as in the rows; a tuple of them for several `by` columns.
+        `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns), or two
+        classes, without `by`. ``est.contrast(other)`` compares the wholes of two estimates,
+        other − est, taken as independent; where both rest on one test set a warning says so. With
+        `share`, shares of the classes are compared.
         """
-        one, other = self._group(a), self._group(b)
+        if isinstance(a, Estimate):
+            rows = [{"class": label} for label in self.classes]
+            if self.classes != a.classes:
+                raise OptionError("Two estimates must have the same classes to be compared.")
+            if np.array_equal(self.counts.n, a.counts.n):
+                warnings.warn(SHARED, TrueupWarning, stacklevel=2)
+            one, other = derived.independent(self._whole_draws(), a._whole_draws())
+        elif self.groups is not None:
+            rows = [{"class": label} for label in self.classes]
+            one, other = self._group(a), self._group(b)
+        else:
+            rows = [{"class": b, "against": a}]
+            one = other = self._joint_draws()
+        if share:
+            one, other = derived.shares(one), derived.shares(other)
+        if not isinstance(a, Estimate) and self.groups is None:
+            one, other = one[:, [self._class(a)]], other[:, [self._class(b)]]
         interval = self.info["interval"]
         difference = derived.contrast(one, other, interval)
         growth = derived.growth(one, other, interval)
         return [
-            {"class": label}
+            row
             | {name: _plain(x[g]) for name, x in difference._asdict().items()}
             | {f"growth_{name}": _plain(x[g]) for name, x in growth._asdict().items()}
-            for g, label in enumerate(self.classes)
+            for g, row in enumerate(rows)
         ]
+
+    def combine(self, classes: Mapping[Hashable, Sequence[Hashable]]) -> Estimate:
+        """Return the estimate with classes added up, draw by draw: ``{"new": ["a", "b"]}``."""
+        labels, parts = derived.partition(self.classes, classes)
+        groups, draws = self.groups, derived.added(self._whole_draws(), parts, -1)
+        if groups is not None:
+            of_groups = derived.added(self._joint_draws(), parts, -1)
+            naive = derived.added(groups.figures["naive"], parts, -1)
+            groups = self._grouped(groups.by, groups.labels, naive, of_groups)
+        cells, columns = (-2, -1), (-1,)
+        axes = {"n": cells, "v_hat": columns, "u_hat": columns, "w_hat": columns}
+        axes |= {"t": cells, "t2": cells}
+        found = {x: derived.added(getattr(self.counts, x), parts, *at) for x, at in axes.items()}
+        counts = replace(self.counts, classes=labels, bands=None, **found)
+        interval = self.info["interval"]
+        return replace(
+            self,
+            classes=labels,
+            counts=counts,
+            whole=draws,
+            P=None,
+            M=derived.added(self.M, parts, -2, -1),
+            info=self.info | monte_carlo_errors(draws, self.info["ess"], interval),
+            _figures=summarise(Answer(draws), counts.naive, interval),
+            groups=groups,
+            asked=self.asked | {"combine": {new: list(old) for new, old in classes.items()}},
+            _again=None,
+        )
+
+    def margin(self, *by: str) -> Estimate:
+        """Return the estimate for fewer `by` columns: groups added up over the others."""
+        if self.groups is None or not by or not {*by} <= {*self.groups.by}:
+            known = () if self.groups is None else self.groups.by
+            raise OptionError(f"A margin keeps some of the `by` columns {list(known)}; got {by}.")
+        at = [self.groups.by.index(name) for name in by]
+        kept = [tuple(label[i] for i in at) for label in self.groups.labels]
+        labels = list(dict.fromkeys(kept))
+        parts = [[b for b, x in enumerate(kept) if x == label] for label in labels]
+        naive = derived.added(self.groups.figures["naive"], parts, 0)
+        groups = self._grouped(by, labels, naive, derived.added(self._joint_draws(), parts, 1))
+        return replace(self, groups=groups, asked=self.asked | {"margin": by}, _again=None)
+
+    def _grouped(
+        self, by: tuple[str, ...], labels: list[tuple[Hashable, ...]], naive: Floats, draws: Floats
+    ) -> GroupFigures:
+        found = summary(draws, self.info["interval"], discrete=not self.counts.totals)
+        names = ("estimate", "mean", "sd", "lower", "upper")
+        figures = {"naive": naive} | dict(zip(names, found, strict=True))
+        return GroupFigures(by, labels, figures, draws)
+
+    def mean_value(self) -> list[dict[str, Any]]:
+        """Return the mean value of a class's units, its total over its units, with interval."""
+        if not self.counts.totals or self.groups is not None:
+            raise OptionError(
+                "Mean values are totals over units: `value` must be given, and no `by`.",
+                hint="correct without `by`; for one group, correct it as a table of its own.",
+            )
+        units = self._error_matrix().sum(axis=2)
+        found = derived.ratio(self._joint_draws(), units, self.info["interval"])
+        return _rows({}, self.classes, found._asdict())
 
     def accuracy(self) -> list[dict[str, Any]]:
         """Return recall, precision and F1 of each class and the overall accuracy, with intervals.
@@ -197,6 +258,22 @@ class Estimate:
         written: Path = import_module("trueup.present.report").write_report(self, path, **options)
         return written
 
+    def to_markdown(self) -> str:
+        """Return the figures as a Markdown table, rounded as their intervals allow."""
+        return str(_tables().markdown_table(self))
+
+    def to_latex(self) -> str:
+        """Return the figures as a LaTeX table that needs no package."""
+        return str(_tables().latex_table(self))
+
+    def to_html(self) -> str:
+        """Return the figures as an HTML table."""
+        return str(_tables().html_table(self))
+
+    def to_great_tables(self) -> Any:
+        """Return the figures as a Great Tables object, with extra ``tables``."""
+        return _tables().great_table(self)
+
     def sensitivity(self, priors: Any = ("jeffreys", "uniform")) -> Any:
         """Return the estimate under other priors, side by side; see `trueup.study.sensitivity`."""
         return import_module("trueup.study.sensitivity").sensitivity(self, priors)
@@ -212,16 +289,21 @@ class Estimate:
         return self._again(**changes)
 
     def _joint_draws(self) -> Floats:
-        if self.draws is None:
-            raise EstimateError(
-                "This needs joint draws, and none were kept.",
-                hint="use a method with draws; with many groups, keep_draws=True.",
+        return _kept(self.draws)
+
+    def _whole_draws(self) -> Floats:
+        return _kept(self.whole)
+
+    def _class(self, label: Hashable) -> int:
+        if label not in self.classes:
+            raise OptionError(
+                "A contrast compares two classes, two groups (`by`) or two estimates; "
+                f"{label!r} is not one of the classes {list(self.classes[:10])}."
             )
-        return self.draws
+        return self.classes.index(label)
 
     def _group(self, label: Hashable) -> Floats:
-        if self.groups is None:
-            raise OptionError("A contrast compares groups.", hint="give `by`.")
+        assert self.groups is not None
         wanted = label if isinstance(label, tuple) else (label,)
         if wanted not in self.groups.labels:
             known = [x[0] if len(x) == 1 else x for x in self.groups.labels[:10]]
@@ -241,55 +323,23 @@ class Estimate:
         return rows
 
     def __str__(self) -> str:
-        header, cells = self._cells()
-        hidden = max(len(cells) - MOST_PRINTED - len(self.classes), 0)
-        if hidden:  # the first groups, and the whole at the end
-            cells = cells[:MOST_PRINTED] + cells[-len(self.classes) :]
-        lines = aligned([header, *cells], left=range(len(header) - len(FIGURES)))
-        if hidden:
-            more = f"… {hidden:,} more rows: see rows() or table; then the whole:"
-            lines.insert(1 + MOST_PRINTED, more)
-        lines = [self._title(), "", *lines]
-        for warning in self.info["warnings"]:
-            lines += ["", f"Warning: {warning}"]
-        return "\n".join(lines)
+        return str(_tables().plain_text(self))
 
     def _repr_html_(self) -> str:
-        header, cells = self._cells()
+        return str(_tables().html_table(self, rows=MOST_PRINTED, warnings=True))
 
-        def line(row: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in row) + "</tr>"
 
-        warnings = "".join(
-            f"<p><b>Warning:</b> {html.escape(text)}</p>" for text in self.info["warnings"]
+def _tables() -> Any:
+    return import_module("trueup.present.tables")
+
+
+def _kept(draws: Floats | None) -> Floats:
+    if draws is None:
+        raise EstimateError(
+            "This needs joint draws, and none were kept.",
+            hint="use a method with draws; with many groups, keep_draws=True.",
         )
-        body = "".join(line(row, "td") for row in cells[: MOST_PRINTED + len(self.classes)])
-        return (
-            f"<p>{html.escape(self._title())}</p><table><thead>{line(header, 'th')}</thead>"
-            f"<tbody>{body}</tbody></table>{warnings}"
-        )
-
-    def _title(self) -> str:
-        what = "totals" if self.counts.totals else "counts"
-        return (
-            f"Corrected {what}: method {self.info['method']}, design {self.info['design']}, "
-            f"prior {self.info['prior']}, {100 * self.info['interval']:g}% interval"
-        )
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        rows = self.rows()
-        write = dict.fromkeys(FIGURES, alike(row[name] for row in rows for name in FIGURES))
-        for name in FIGURES:  # a column of whole numbers needs no decimals
-            column = [row[name] or 0.0 for row in rows]
-            if all(x.is_integer() and abs(x) < 1e15 for x in column):
-                write[name] = alike(column)
-        words = [name for name in rows[0] if name not in FIGURES]
-        cells = [
-            ["" if row[name] is None else str(row[name]) for name in words]
-            + [write[name](row[name]) for name in FIGURES]
-            for row in rows
-        ]
-        return [*words, *FIGURES], cells
+    return draws
 
 
 def _rows(
@@ -306,30 +356,3 @@ def _rows(
 def _plain(x: Any) -> float | None:
     """A plain float; what does not exist (0/0, growth from 0) is None, never NaN."""
     return float(x) if np.isfinite(x) else None
-
-
-def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Floats | None]:
-    """Return the figures of each row; from draws: median, mean, sd and equal-tailed interval."""
-    figures: dict[str, Floats | None] = dict.fromkeys(FIGURES)
-    figures["naive"] = naive
-    if answer.draws is not None:
-        tail = (1 - interval) / 2
-        lower, median, upper = np.quantile(answer.draws, [tail, 0.5, 1 - tail], axis=0)
-        figures |= {"estimate": median, "lower": lower, "upper": upper}
-        figures |= {"mean": answer.draws.mean(axis=0), "sd": answer.draws.std(axis=0, ddof=1)}
-    for name in ("estimate", "sd", "lower", "upper"):
-        own = getattr(answer, name)
-        if own is not None:
-            figures[name] = own
-    return figures
-
-
-def median_error(draws: Floats, ess: float) -> Floats:
-    """Return the Monte Carlo standard error of the medians, from the draws' own order.
-
-    The rank of the median among `ess` draws has standard deviation √ess/2; the values at those
-    ranks bracket it. No variance is needed, and some of these posteriors have none.
-    """
-    step = min(0.5 / np.sqrt(max(ess, 1.0)), 0.5)
-    low, high = np.quantile(draws, [0.5 - step, 0.5 + step], axis=0)
-    return np.asarray((high - low) / 2)

@@ -21,10 +21,11 @@ from trueup.read.paths import find
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def as_text(est: Estimate) -> str:
+def as_text(est: Estimate, rows: list[dict[str, Any]] | None = None) -> str:
     """Return ``{"rows": [...], "info": {...}}`` as JSON, without the chains' `trace`."""
     info = {name: x for name, x in est.info.items() if name != "trace"}
-    return json.dumps({"rows": est.rows(), "info": info}, indent=2, allow_nan=False, default=str)
+    found = {"rows": est.rows() if rows is None else rows, "info": info}
+    return json.dumps(found, indent=2, allow_nan=False, default=str)
 
 
 def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
@@ -100,7 +101,7 @@ def _umask() -> int:
 
 
 def _json_bytes(est: Estimate) -> bytes:
-    return as_text(est).encode() + b"\n"
+    return as_text(est, est.tidy()).encode() + b"\n"
 
 
 def csv_text(rows: Sequence[dict[str, Any]]) -> str:
@@ -127,7 +128,7 @@ def _safe(cell: object) -> object:
 
 
 def _csv_bytes(est: Estimate) -> bytes:
-    return csv_text(est.rows()).encode()
+    return csv_text(est.tidy()).encode()
 
 
 def _quoted(name: str) -> str:
@@ -152,7 +153,8 @@ def _sql_type(values: Iterable[object]) -> str:
 def _parquet_bytes(est: Estimate) -> bytes:
     import duckdb
 
-    cells = {name: one_kind([row[name] for row in est.rows()]) for name in est.rows()[0]}
+    rows = est.tidy()
+    cells = {name: one_kind([row[name] for row in rows]) for name in rows[0]}
     columns = ", ".join(f"{_quoted(name)} {_sql_type(column)}" for name, column in cells.items())
     try:
         return _written_by_duckdb(columns, list(zip(*cells.values(), strict=True)))

@@ -56,7 +56,12 @@ def python_call(est: Estimate) -> str | None:
         for name, x in options_given(est).items()
     ]
     inside = ",\n    ".join(parts)
-    return f"import trueup\n\nest = trueup.{est.asked['function']}(\n    {inside},\n)"
+    call = f"import trueup\n\nest = trueup.{est.asked['function']}(\n    {inside},\n)"
+    if "combine" in est.asked:
+        call += f".combine({est.asked['combine']!r})"
+    if "margin" in est.asked:
+        call += f".margin({', '.join(map(repr, est.asked['margin']))})"
+    return call
 
 
 def _python(x: Any) -> str:
@@ -81,7 +86,8 @@ def command_line(est: Estimate) -> str | None:
 
 def only_in_python(est: Estimate) -> list[str]:
     """Return the arguments of this estimate that the command line has no words for."""
-    return [name for name, x in options_given(est).items() if _words(name, x) is None]
+    found = [name for name, x in options_given(est).items() if _words(name, x) is None]
+    return found + [name for name in ("combine", "margin") if name in est.asked]
 
 
 def _words(name: str, x: Any) -> list[str] | None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
-from trueup.text import listed, percent, rounded
+from trueup.present.tables import DESIGNS, written
+from trueup.text import listed, percent
 
 __all__ = [
     "METHODS",
@@ -83,12 +84,6 @@ METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
         (DRAWN, LARGE),
     ),
 }
-DESIGNS = {
-    "random": "drawn at random from the population",
-    "by_prediction": "drawn within predicted classes",
-    "by_class": "drawn within true classes",
-    "shifted": "drawn from another period or population",
-}
 
 
 def whole(est: Estimate) -> list[dict[str, Any]]:
@@ -126,15 +121,9 @@ def _columns(given: Any) -> list[str]:
 
 def figures(est: Estimate) -> list[dict[str, str | None]]:
     """Return each class of the whole, written with the digits that its uncertainty leaves."""
-    found = []
-    for row in whole(est):
-        half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2
-        texts: dict[str, str | None] = {"class": str(row["class"])}
-        for name in ("estimate", "naive", "lower", "upper"):
-            x = row[name]
-            texts[name] = None if x is None else rounded(x, half, not est.counts.totals)
-        found.append(texts)
-    return found
+    names = ("estimate", "naive", "lower", "upper")
+    rows = written(est)[-est.counts.K :]
+    return [{"class": str(row["class"])} | {name: row[name] for name in names} for row in rows]
 
 
 def headline(est: Estimate) -> str:

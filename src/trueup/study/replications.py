@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from trueup.draws.settings import make_settings
 from trueup.errors import EstimateError
+from trueup.estimate.answer import summarise
 from trueup.estimate.methods import METHODS
-from trueup.estimate.result import Estimate, summarise
+from trueup.estimate.result import Estimate
 from trueup.simulation import Simulation
 
 __all__ = ["Outcome", "run_method"]

@@ -125,7 +125,7 @@ def charts(est: Any, given: dict[str, Any]) -> dict[str, Any]:
 def _write_table(est: Any, say: Say) -> None:
     from trueup.present.output import csv_text, write_whole
 
-    write_whole(Path("table.csv"), csv_text(est.rows()).encode())
+    write_whole(Path("table.csv"), csv_text(est.tidy()).encode())
     say({"ready": "table"})
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueup.errors import OptionError
-from trueup.text import decimals
+from trueup.text import UNSEEN, decimals, shown
 
 Spec = dict[str, Any]
 
@@ -16,8 +16,6 @@ Spec = dict[str, Any]
 FONT = "Arial, Helvetica, Liberation Sans, Nimbus Sans, Arimo, sans-serif"
 LONGEST_LABEL = 36
 
-# Control characters, direction marks, lone surrogates and what is no character.
-UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 TAG = re.compile("<(?=[a-zA-Z/!?])")
 
 CORRECTED, NAIVE = "corrected", "as predicted"
@@ -207,11 +205,6 @@ def clean(label: Hashable) -> str:
     ('bell \\x07', True)
     """
     return TAG.sub("<\u200b", UNSEEN.sub(shown, str(label)))
-
-
-def shown(found: re.Match[str]) -> str:
-    """Write a character that cannot be seen by its number."""
-    return ascii(found[0])[1:-1]
 
 
 def shortened(label: Hashable, most: int = LONGEST_LABEL) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from trueup.errors import OptionError
 from trueup.estimate.result import Estimate
+from trueup.present.markup import Markup, join, tag
 from trueup.present.output import writable, write_whole
 from trueup.present.plots.style import THEMES
 from trueup.present.report import sections
 from trueup.present.report.drawings import drawings
-from trueup.present.report.markup import Markup, join, tag
 from trueup.present.report.page import page
 from trueup.present.sentences import headline, question, what
 
@@ -70,6 +70,7 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
 
     content = [
         ("Estimates", with_charts(sections.estimates(est), "totals", "density")),
+        ("Accuracy of the classifier", sections.accuracies(est)),
         ("The data in numbers", with_charts(sections.data(est), "test_set")),
         ("Design check", sections.design(est)),
         ("Method", with_charts(sections.method(est), "plane")),

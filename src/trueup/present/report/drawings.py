@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from trueup.estimate.result import Estimate
+from trueup.present.markup import Markup, tag
 from trueup.present.plots import KINDS, kinds_for
-from trueup.present.report.markup import Markup, tag
 
 __all__ = ["drawing", "drawings"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from trueup.present.report.markup import Markup, join, plain, tag
+from trueup.present.markup import Markup, join, plain, tag
 
 __all__ = ["page"]
 

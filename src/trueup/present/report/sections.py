@@ -6,7 +6,7 @@ import numpy as np
 
 from trueup.errors import TrueupError
 from trueup.estimate.result import Estimate
-from trueup.present.report.markup import Markup, join, listing, table, tag
+from trueup.present.markup import Markup, join, listing, table, tag
 from trueup.present.reproduce import (
     command_line,
     counts_hash,
@@ -15,12 +15,14 @@ from trueup.present.reproduce import (
     python_call,
     versions,
 )
-from trueup.present.sentences import METHODS, coverage, what, whole
+from trueup.present.sentences import METHODS, coverage, figures, what, whole
+from trueup.present.tables import published, shares
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, percent, rounded, short
 
 __all__ = [
+    "accuracies",
     "annex",
     "data",
     "design",
@@ -33,6 +35,8 @@ __all__ = [
 ]
 
 MOST_ROWS = 2000
+MOST_CELLS = 20
+"""An error matrix of more classes than this would not fit a page."""
 DIAGNOSTICS = {
     "draws": ("draws", "{:,}", "as asked for"),
     "ess": ("effective draws", "{:,.0f}", "as many independent draws would be as precise"),
@@ -48,21 +52,20 @@ DIAGNOSTICS = {
 def estimates(est: Estimate) -> Markup:
     """Figures with intervals and what they are worth: bias of the naive one, CV, coverage."""
     rows = whole(est)
-    write = alike(x for row in rows for x in (row["naive"], row["estimate"], row["upper"]))
-    errors = est.info.get("monte_carlo_error") or [None] * len(rows)
     lines = []
-    for row, error in zip(rows, errors, strict=True):
+    for g, (row, text) in enumerate(zip(rows, figures(est), strict=True)):
         bias = row["naive"] - row["estimate"]
+        errors = [x[g] for name, x in est.info.items() if name.startswith("monte_carlo_error")]
         lines.append(
             [
                 row["class"],
-                write(row["naive"]),
-                tag("strong", write(row["estimate"])),
-                write(row["lower"]),
-                write(row["upper"]),
+                text["naive"],
+                tag("strong", text["estimate"]),
+                text["lower"] or "–",
+                text["upper"] or "–",
                 f"{bias / row['estimate']:+.1%}" if row["estimate"] else "–",
                 f"{row['sd'] / abs(row['estimate']):.1%}" if row["sd"] and row["estimate"] else "–",
-                "–" if error is None else short(error),
+                short(max(errors)) if errors else "–",
             ]
         )
     header = ["class", "as predicted", "corrected", f"{percent(est.info['interval'])} from", "to"]
@@ -71,11 +74,47 @@ def estimates(est: Estimate) -> Markup:
         "Corrected is the posterior median, or the method's own estimate where it has no draws. "
         "The bias of the prediction is predicted minus corrected, relative to the corrected "
         "figure. CV is the standard deviation over the corrected figure. The Monte Carlo error is "
-        "how far another seed would move the corrected figure.",
+        "how far another seed would move the corrected figure or an end of its interval.",
         coverage(est),
     ]
     caption = f"The {what(est)} per class"
     return join([table(header, lines, words=1, caption=caption), *(tag("p", x) for x in notes)])
+
+
+def accuracies(est: Estimate) -> Markup:
+    """How good the classifier is in the population, and the population's error matrix."""
+    if est.M is None:
+        return tag("p", "This method has no draws of the error rates, and so no accuracies.")
+    rows = shares(est.accuracy())
+    names = {
+        "recall": "recall (producer's accuracy)",
+        "precision": "precision (user's accuracy)",
+        "f1": "F1",
+        "accuracy": "accuracy",
+    }
+    columns = ("mean", "sd", "lower", "upper")
+    lines: list[list[object]] = [
+        ["all classes" if row["measure"] == "accuracy" else row["class"], names[row["measure"]]]
+        + [row[name] for name in columns]
+        for row in rows
+    ]
+    size = percent(est.info["interval"])
+    header = ["class", "measure", "mean", "sd", f"{size} from", "to"]
+    words = (
+        "These are the classifier's in the whole population, with what is known of it, and not the "
+        "raw shares in the test set, which depend on how that was drawn. Recall is the share of a "
+        "true class that was predicted as such; precision the share of a predicted class that is "
+        "truly it; F1 their harmonic mean."
+    )
+    parts = [tag("p", words), table(header, lines, words=2, caption="Accuracy in the population")]
+    if est.counts.K > MOST_CELLS:
+        return join(parts)
+    cells = [f"{100 * row['mean']:.2f}" for row in est.error_matrix()]
+    predicted = list(dict.fromkeys(str(row["predicted"]) for row in est.error_matrix()))
+    L = len(predicted)
+    matrix = [[label, *cells[g * L : (g + 1) * L]] for g, label in enumerate(est.classes)]
+    caption = "Share of the population in %, true classes down, predicted across"
+    return join([*parts, table(["", *predicted], matrix, words=1, caption=caption)])
 
 
 def data(est: Estimate) -> Markup:
@@ -177,17 +216,16 @@ def priors(est: Estimate) -> Markup:
     except TrueupError as error:
         return tag("p", str(error).split("\n")[0])
     own = whole(est)
-    write = alike(x for row in own for x in (row["estimate"], row["upper"]))
     told = {name: whole(other) for name, other in found.estimates.items()}
+    texts = {name: figures(other) for name, other in found.estimates.items()}
     lines, largest = [], 0.0
     for g, row in enumerate(own):
         half = (row["upper"] - row["lower"]) / 2
         cells: list[object] = [row["class"]]
-        for rows in told.values():
-            low, high = write(rows[g]["lower"]), write(rows[g]["upper"])
-            cells.append(
-                join([write(rows[g]["estimate"]), tag("span", f"{low} to {high}", class_="under")])
-            )
+        for name, rows in told.items():
+            text = texts[name][g]
+            between = tag("span", f"{text['lower']} to {text['upper']}", class_="under")
+            cells.append(join([text["estimate"], between]))
             if half > 0:
                 largest = max(largest, abs(rows[g]["estimate"] - row["estimate"]) / half)
         lines.append(cells)
@@ -238,20 +276,12 @@ def annex(est: Estimate) -> Markup:
     naive = est.groups.figures["naive"]
     assert naive is not None
     largest = np.sort(np.argsort(-np.abs(naive).sum(axis=1), kind="stable")[:shown])
-    rows = est.rows()
-    write = alike(x for row in rows[: B * K] for x in (row["naive"], row["estimate"], row["upper"]))
-    lines = [
-        [*("(none)" if row[c] is None else str(row[c]) for c in est.groups.by), row["class"]]
-        + [write(row[name]) for name in ("naive", "estimate", "lower", "upper")]
-        for b in largest
-        for row in rows[b * K : (b + 1) * K]
-    ]
+    header, cells, wide = published(est)
+    lines = [row for b in largest for row in cells[b * K : (b + 1) * K]]
     words = (
         f"All {B:,} groups."
         if shown >= B
         else f"The {shown:,} largest of {B:,} groups, by their predicted figures; all of them are "
         "in est.table, and in the file that --output writes."
     )
-    size = percent(est.info["interval"])
-    header = [*est.groups.by, "class", "as predicted", "corrected", f"{size} from", "to"]
-    return join([tag("p", words), table(header, lines, words=len(est.groups.by) + 1)])
+    return join([tag("p", words), table(header, lines, words=wide)])

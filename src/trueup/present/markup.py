@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from trueup.present.plots.style import UNSEEN, shown
-
-__all__ = ["Markup", "join", "listing", "plain", "table", "tag"]
+from trueup.text import UNSEEN, shown
 
 LONGEST = 200
 

@@ -1,0 +1,227 @@
+"""An estimate as a table: printed, and for a text in Markdown, LaTeX, HTML or Great Tables.
+
+One function writes the numbers, so that they are the same in every form; none of the data can add
+markup to any of them.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from trueup.count.names import FIGURES
+from trueup.errors import OptionError
+from trueup.estimate.result import MOST_PRINTED, Estimate
+from trueup.present.markup import Markup, join, table, tag
+from trueup.text import UNSEEN, aligned, percent, rounded, shown
+
+WIDTH = 100
+SHORTEST = 12
+UNITS = {1.0: "", 1e3: ", in thousands", 1e6: ", in millions", 1e9: ", in billions"}
+"""What is printed in units, so that it fits."""
+DESIGNS = {
+    "random": "drawn at random from the population",
+    "by_prediction": "drawn within predicted classes",
+    "by_class": "drawn within true classes",
+    "shifted": "drawn from another period or population",
+}
+# What is markup in Markdown, and what some of its dialects take for markup or make a link of.
+MARKUP = re.compile(r"([\\`*_{}\[\]|])")
+DIALECT = re.compile(r"[~$^@]|(?<=www)\.|:(?=//)", re.IGNORECASE)
+LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "[": "{[}", "]": "{]}", "*": "{*}",
+} | {sign: f"\\{sign}" for sign in "&%$#_{}"}  # fmt: skip
+
+
+def written(est: Estimate, unit: float = 1.0) -> list[dict[str, Any]]:
+    """Return the tidy rows with each figure as text: as many digits as its interval leaves it.
+
+    Predicted counts are known, and written in full. Figures may be in a larger `unit`.
+    """
+    rows, whole = est.tidy(), not est.counts.totals and unit == 1
+    first, ends = len(rows) - len(est.classes), ("", "_lower", "_upper")
+    chance = [est.info.get(f"monte_carlo_error{end}") for end in ends]
+    for i, row in enumerate(rows):
+        half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2 / unit
+        g = i - first
+        error = max((x[g] / unit for x in chance if x), default=None) if g >= 0 else None
+        for name in FIGURES:
+            if row[name] is not None:
+                x = row[name] / unit
+                own = x if name == "sd" else None if name == "naive" and whole else half
+                counted = whole and name not in ("mean", "sd")
+                row[name] = rounded(x, own, counted, None if name == "sd" else error)
+    return rows
+
+
+def shares(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of accuracies or shares with mean, sd and interval as text."""
+    found = []
+    for row in rows:
+        half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2
+        texts = {k: rounded(x, half, False) for k, x in row.items() if isinstance(x, float)}
+        found.append({k: "–" if x is None and k != "class" else x for k, x in row.items()} | texts)
+    return found
+
+
+def how_made(est: Estimate) -> str:
+    """Say whether and how the figures were corrected, in one sentence."""
+    info, counts = est.info, est.counts
+    if info["method"] == "naive":
+        return f"Not corrected: the {counts.N:,} units as they were predicted."
+    words = (
+        f"Corrected for classification errors with {counts.n.sum():,} audited units "
+        f"{DESIGNS[info['design']]}; method {info['method']}"
+    )
+    words += f", prior {info['prior']}" if est.whole is not None else ""
+    return f"{words}; trueup {info['version']}, seed {info['seed']}."
+
+
+def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:
+    """Return header, cells and number of columns of words of the table that people publish."""
+    by = list(est.groups.by) if est.groups is not None else []
+    names = {"naive": "as predicted"}
+    if est.info["method"] != "naive":
+        names |= {"estimate": "corrected", "lower": f"{percent(est.info['interval'])} from"}
+        names |= {"upper": "to"}
+    cells = [
+        ["all" if row["part"] == "whole" else _text(row[name]) for name in by]
+        + [_text(row["class"])]
+        + ["–" if row[name] is None else row[name] for name in names]
+        for row in written(est)
+    ]
+    return [*by, "class", *names.values()], cells, len(by) + 1
+
+
+def _text(label: object) -> str:
+    return "(none)" if label is None else UNSEEN.sub(shown, str(label))
+
+
+def markdown_table(est: Estimate) -> str:
+    """Return the published table in Markdown, with a sentence on how it was made."""
+    header, cells, words = published(est)
+
+    def line(row: Sequence[str]) -> str:
+        return f"| {' | '.join(map(_markdown, row))} |"
+
+    rule = ["---"] * words + ["---:"] * (len(header) - words)
+    lines = [line(header), f"| {' | '.join(rule)} |", *map(line, cells)]
+    return "\n".join([*lines, "", _markdown(how_made(est))]) + "\n"
+
+
+def _markdown(text: str) -> str:
+    escaped = MARKUP.sub(r"\\\1", html.escape(text, quote=False))
+    return DIALECT.sub(lambda found: f"&#{ord(found[0])};", escaped)
+
+
+def latex_table(est: Estimate) -> str:
+    """Return the published table as a LaTeX tabular, with a sentence on how it was made."""
+    header, cells, words = published(est)
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in [header, *cells]]
+    kinds = "l" * words + "r" * (len(header) - words)
+    body = [rf"\begin{{tabular}}{{{kinds}}}", r"\hline", lines[0], r"\hline", *lines[1:]]
+    return "\n".join([*body, r"\hline", r"\end{tabular}", "", _latex(how_made(est))]) + "\n"
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(sign, sign) for sign in text)
+
+
+def html_table(est: Estimate, *, rows: int | None = None, warnings: bool = False) -> Markup:
+    """Return the published table in HTML, if asked only its first groups and the whole."""
+    header, cells, words = published(est)
+    K = len(est.classes)
+    hidden = 0 if rows is None else max(len(cells) - rows - K, 0)
+    if hidden:
+        cells = cells[:rows] + cells[-K:]
+    parts: list[Markup] = [table(header, cells, words=words)]
+    if hidden:
+        parts.append(tag("p", f"{hidden:,} more rows are in rows() and table."))
+    parts.append(tag("p", how_made(est)))
+    if warnings:
+        parts += [tag("p", tag("b", "Warning: "), text) for text in est.info["warnings"]]
+    return join(parts)
+
+
+def great_table(est: Estimate) -> Any:
+    """Return the published table as a Great Tables object, to be styled further."""
+    try:
+        from great_tables import GT
+    except ModuleNotFoundError:
+        raise OptionError(
+            "`to_great_tables` needs the package great-tables, which is not installed.",
+            hint="pip install 'trueup[tables]'",
+        ) from None
+    from trueup.read.native import local_frame
+
+    header, cells, words = published(est)
+    columns = enumerate(zip(*cells, strict=True))
+    frame = local_frame({str(i): list(column) for i, column in columns})  # it escapes the cells
+    made = GT(frame).cols_label({str(i): name for i, name in enumerate(header)})
+    made = made.cols_align("right", [str(i) for i in range(words, len(header))])
+    return made.tab_source_note(_markdown(how_made(est)))
+
+
+def plain_text(est: Estimate, *, warnings: bool = True) -> str:
+    """Return what `print` shows: every figure, in at most 100 columns."""
+    for unit in UNITS:
+        lines = _lines(est, unit)
+        if max(map(len, lines)) <= WIDTH:
+            break
+    parts = [_wrapped(_title(est) + UNITS[unit]), "\n".join(lines)]
+    if warnings:
+        parts += [_wrapped(f"Warning: {text}") for text in est.info["warnings"]]
+    return "\n\n".join(parts)
+
+
+def _lines(est: Estimate, unit: float) -> list[str]:
+    by = list(est.groups.by) if est.groups is not None else []
+    rows, K = written(est, unit), len(est.classes)
+    hidden = max(len(rows) - MOST_PRINTED - K, 0)
+    if hidden:  # the first groups, and the whole at the end
+        rows = rows[:MOST_PRINTED] + rows[-K:]
+    cells = [
+        ["" if row["part"] == "whole" else _text(row[name]) for name in by]
+        + [_text(row["class"])]
+        + ["–" if row[name] is None else row[name] for name in FIGURES]
+        for row in rows
+    ]
+    words = range(len(by) + 1)
+    lines = aligned(_narrow([[*by, "class", *FIGURES], *cells], words), words)
+    if hidden:
+        lines.insert(1 + MOST_PRINTED, f"… {hidden:,} more rows: see rows() or table; the whole:")
+    return lines
+
+
+def _title(est: Estimate) -> str:
+    what, info = "totals" if est.counts.totals else "counts", est.info
+    if info["method"] == "naive":
+        return f"{what.capitalize()} as predicted, not corrected"
+    return (
+        f"Corrected {what}: method {info['method']}, design {info['design']}, prior "
+        f"{info['prior']}, {percent(info['interval'])} interval"
+    )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=True, break_on_hyphens=False)
+
+
+def _narrow(table: list[list[str]], words: Sequence[int]) -> list[list[str]]:
+    """Shorten the labels, the widest column first, until the table fits."""
+    width = [max(map(len, column)) for column in zip(*table, strict=True)]
+    while sum(width) + 2 * (len(width) - 1) > WIDTH:
+        widest = max(words, key=lambda i: width[i])
+        if width[widest] <= SHORTEST:
+            break
+        width[widest] -= 1
+
+    def cut(x: str, most: int) -> str:
+        return x if len(x) <= most else f"{x[: most - 1]}…"
+
+    return [[cut(x, width[i]) if i in words else x for i, x in enumerate(row)] for row in table]

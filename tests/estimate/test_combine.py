@@ -1,0 +1,137 @@
+"""Classes added up, margins, contrasts between classes and estimates, and mean values."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import trueup as tu
+from trueup.estimate.derived import partition
+from trueup.present.reproduce import python_call
+
+N = np.array([[30, 3, 1], [2, 40, 4], [1, 5, 50]])
+V = np.array([3000, 4000, 5000])
+
+
+@pytest.fixture
+def frame(rng):
+    s = rng.choice(3, 2400, p=[0.2, 0.3, 0.5])
+    wrong = rng.random(2400) < 0.2
+    return pd.DataFrame({
+        "predicted": np.array(list("abc"))[np.where(wrong, rng.integers(0, 3, 2400), s)],
+        "true": np.array(list("abc"))[s],
+        "region": rng.choice(["n", "s"], 2400),
+        "month": rng.integers(1, 4, 2400),
+        "y": rng.lognormal(3, 1, 2400),
+    })  # fmt: skip
+
+
+def test_combined_draws_are_sums():
+    est = tu.correct_counts(N, V, classes=["a", "b", "c"], seed=1)
+    joined = est.combine({"ac": ["a", "c"]})
+    assert joined.classes == ("ac", "b")
+    assert (joined.draws[:, 0] == est.draws[:, 0] + est.draws[:, 2]).all()
+    row = joined.rows()[0]
+    assert row["naive"] == 8000
+    assert row["estimate"] == np.median(joined.draws[:, 0])
+    assert row["upper"] == np.quantile(joined.draws[:, 0], 0.975)
+    assert joined.counts.n.tolist() == [[82, 8], [6, 40]]
+    assert (joined.M.sum(axis=2) == joined.draws).all()
+    recall = joined.accuracy()[0]["mean"]
+    M = est.M
+    direct = M[:, [0, 0, 2, 2], [0, 2, 0, 2]].sum(axis=1) / M[:, [0, 2]].sum(axis=(1, 2))
+    assert recall == pytest.approx(direct.mean())
+    assert est.classes == ("a", "b", "c")
+    with pytest.raises(tu.TrueupError, match="can rerun"):
+        joined.again()
+    str(joined)
+    assert "combine({'ac': ['a', 'c']})" in python_call(joined)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"x": ["a", "z"]},
+        {"x": "ab"},
+        {"x": ["a", "b"], "y": ["b", "c"]},
+        {"c": ["a", "b"]},
+        {"x": ["a", "b", "c"]},
+        {"x": []},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_combined(wrong):
+    with pytest.raises(tu.TrueupError, match="lasses"):
+        partition(("a", "b", "c"), wrong)
+
+
+def test_combine_and_margin_of_groups(frame):
+    audited = frame.sample(300, random_state=1)
+    est = tu.correct(frame, audited, by=["region", "month"], seed=1, draws=500)
+    joined = est.combine({"bc": ["b", "c"]}).margin("month")
+    assert joined.groups.labels == [(1,), (2,), (3,)]
+    months = [[b for b, x in enumerate(est.groups.labels) if x[1] == m] for m in (1, 2, 3)]
+    for b, parts in enumerate(months):
+        direct = est.draws[:, parts][:, :, [1, 2]].sum(axis=(1, 2))
+        assert joined.draws[:, b, 1] == pytest.approx(direct)
+        naive = ((frame["month"] == b + 1) & (frame["predicted"] != "a")).sum()
+        assert joined.rows()[2 * b + 1]["naive"] == naive
+    assert joined.rows()[-1]["month"] is None
+    assert joined.rows()[-1]["estimate"] == est.combine({"bc": ["b", "c"]}).rows()[-1]["estimate"]
+    whole = est.margin("region", "month")
+    assert whole.draws == pytest.approx(est.draws)
+    with pytest.raises(tu.TrueupError, match="A margin keeps some"):
+        est.margin("year")
+
+
+def test_contrasts_of_shares_and_of_classes(frame):
+    audited = frame.sample(300, random_state=1)
+    est = tu.correct(frame, audited, by="region", seed=1, draws=500)
+    share = est.draws / est.draws.sum(axis=2, keepdims=True)
+    found = est.contrast("n", "s", share=True)[2]
+    difference = share[:, 1, 2] - share[:, 0, 2]
+    assert found["estimate"] == pytest.approx(np.median(difference))
+    assert found["growth_upper"] == pytest.approx(np.quantile(difference / share[:, 0, 2], 0.975))
+    plain = tu.correct(frame, audited, seed=1, draws=500)
+    (row,) = plain.contrast("a", "c")
+    assert (row["class"], row["against"]) == ("c", "a")
+    assert row["lower"] == np.quantile(plain.draws[:, 2] - plain.draws[:, 0], 0.025)
+    with pytest.raises(tu.TrueupError, match="not one of the classes"):
+        plain.contrast("a", "z")
+
+
+def test_two_estimates_are_independent_whatever_their_seeds():
+    """Var(b − a) = Var(a) + Var(b): the same seed must not make the draws go together."""
+    a = tu.correct_counts(N, V, seed=1)
+    b = tu.correct_counts(N + 1, 2 * V, seed=1)
+    row = a.contrast(b)[0]
+    sd = np.hypot(a.whole[:, 0].std(), b.whole[:, 0].std())
+    assert row["upper"] - row["lower"] == pytest.approx(2 * 1.96 * sd, rel=0.1)
+    assert row["estimate"] == pytest.approx(
+        np.median(b.whole[:, 0]) - np.median(a.whole[:, 0]), abs=sd / 5
+    )
+    few = tu.correct_counts(N + 1, V, seed=2, draws=100)
+    assert len(a.contrast(few, share=True)) == 3
+    with pytest.raises(tu.TrueupError, match="same classes"):
+        a.contrast(tu.correct_counts(N, V, classes=["a", "b", "c"], seed=1))
+    with pytest.warns(tu.TrueupWarning, match="use the same test set"):
+        a.contrast(tu.correct_counts(N, 2 * V, seed=3))
+
+
+def test_mean_values_are_totals_over_units(frame):
+    """Against the truth: the mean of each class's units lies within 5 standard errors."""
+    audited = frame.sample(400, random_state=1)
+    est = tu.correct(frame, audited, value="y", seed=1)
+    truth = frame.groupby("true")["y"].mean()
+    for row in est.mean_value():
+        sd = (row["upper"] - row["lower"]) / 4
+        assert abs(row["estimate"] - truth[row["class"]]) < 5 * sd
+        assert sd < truth[row["class"]] / 5
+    with pytest.raises(tu.TrueupError, match="`value` must be given"):
+        tu.correct(frame, audited, seed=1).mean_value()
+
+
+def test_constant_values_have_that_mean():
+    """With y = 7 for every unit the mean is 7 on every draw; unpaired draws would scatter."""
+    est = tu.correct_counts(N, V, 7.0 * V, 49.0 * V, 7.0 * N, 49.0 * N, seed=1)
+    for row in est.mean_value():
+        assert [row["estimate"], row["lower"], row["upper"]] == pytest.approx([7, 7, 7])

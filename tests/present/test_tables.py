@@ -1,0 +1,197 @@
+"""Tables that people publish: the same figures in every form, and no markup from the data."""
+
+import html
+import html.parser
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from markdown import markdown
+from tests.seeds import fresh_seed
+
+import trueup as tu
+from trueup.present.output import as_text
+from trueup.present.report import report_html
+from trueup.present.sentences import citations
+from trueup.text import rounded
+from trueup.web.numbers import shown
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "**b** _i_ `c` ~~s~~",
+    "[l](javascript:alert(1)) ![i](http://x/y.png)",
+    "a | b || c",
+    r"\input{/etc/passwd} \\ \hline $x^2$ % & # {} ~",
+    "[1ex]",
+    "*",
+    "line\nbreak\r\n| new | row |\n\n# head",
+    "www.example.org me@example.org https://example.org",
+    "&lt;b&gt; &amp; <!-- -->",
+    "\u202egnp.exe",
+]
+TABLE_TAGS = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "p", "b"}
+
+
+def made(labels, **more):
+    K = len(labels)
+    n = np.full((K, K), 1) + 20 * np.eye(K, dtype=int)
+    return tu.correct_counts(n, np.full(K, 3000), classes=labels, seed=1, draws=500, **more)
+
+
+class Tags(html.parser.HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def groups():
+    frame = pd.DataFrame({"predicted": list("aabb") * 50, "<i>by</i> | *x*": HOSTILE[:10] * 20})
+    audited = frame.assign(true=frame["predicted"]).iloc[::7]
+    return tu.correct(frame, audited, by="<i>by</i> | *x*", seed=1, draws=200)
+
+
+@pytest.mark.parametrize("make", [lambda: made(HOSTILE), groups], ids=["classes", "groups"])
+def test_nothing_from_the_data_is_markup(make):
+    est = make()
+    for text in (est.to_html(), est._repr_html_()):
+        assert Tags(text).tags <= TABLE_TAGS
+    page = Tags(markdown(est.to_markdown(), extensions=["tables"]))
+    assert page.tags <= TABLE_TAGS
+    said = "".join(page.text)
+    assert "<script>alert(1)</script>" in said
+    assert "**b** _i_ `c` ~~s~~" in said
+    assert len(est.to_markdown().splitlines()) == 2 + len(est.rows()) + 2
+
+
+def test_great_tables_escapes():
+    text = made(HOSTILE).to_great_tables().as_raw_html()
+    body = text[text.index("<tbody") : text.index("</tbody>")]
+    assert Tags(body).tags == {"tbody", "tr", "td"}
+    assert "<script>alert(1)</script>" in "".join(Tags(body).text)
+    head = groups().to_great_tables().as_raw_html()
+    assert "<i>by" not in head
+
+
+@pytest.mark.parametrize("make", [lambda: made(HOSTILE), groups], ids=["classes", "groups"])
+def test_latex_has_its_own_commands_only(make):
+    """No character of the data stays active, and a row cannot begin with an optional argument."""
+    lines = make().to_latex().splitlines()
+    begin, end = lines.index(r"\hline"), lines.index(r"\end{tabular}")
+    own = r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
+    for line in lines[begin:end]:
+        if line == r"\hline":
+            continue
+        assert line.endswith(r" \\")
+        row = re.sub(own, "", line.removesuffix(r"\\"))
+        row = re.sub(r"\\[&%$#_{}]", "", row)
+        assert "\\" not in row
+        assert not set("$#%_~^") & set(row)
+        assert row.lstrip()[:1] not in ("[", "*")
+        assert re.sub(r"\{[\[\]*]\}", "", row).count("{") == 0
+
+
+def test_figures_are_the_same_everywhere():
+    """Printed, Markdown, LaTeX, HTML, report, page, sentence; and JSON has them in full."""
+    est = tu.correct_counts(
+        [[50, 3], [4, 70]], [20_000, 33_000], [1.48412345e8, 2.5e8], [1e13, 2e13],
+        classes=["a", "b"], seed=fresh_seed(),
+    )  # fmt: skip
+    page = shown(est)["headlines"]
+    report = "".join(Tags(report_html(est)).text)
+    full = json.loads(as_text(est))["rows"]
+    for row, texts, said in zip(full, page, citations(est), strict=True):
+        half = (row["upper"] - row["lower"]) / 2
+        for name in ("estimate", "lower", "upper", "naive"):
+            text = texts[name]
+            for form in (str(est), est.to_markdown(), est.to_latex(), est.to_html(), report, said):
+                assert text in form
+            assert abs(float(text.replace(",", "")) - row[name]) < half / 2
+        assert row == est.rows()[full.index(row)]
+
+
+def test_no_exponents_and_no_empty_decimals():
+    est = tu.correct_counts(
+        [[400, 3], [4, 600]], [200_000, 330_000], [1.484e8, 2.5e9], [1e13, 2e15], seed=1
+    )
+    assert not re.search(r"\de[+-]\d|\d\.0\b", str(est) + est.to_markdown().split("\n\n")[0])
+
+
+def test_a_known_count_is_written_in_full():
+    est = tu.correct_counts([[40, 5], [3, 60]], [31_972, 70_031], seed=1)
+    assert "31,972" in str(est)
+    assert "31,972" in est.to_markdown()
+
+
+@pytest.mark.parametrize("K", [2, 12])
+def test_print_fits_100_columns(K):
+    labels = [f"{g} " + "a rather long name of a class " * 8 for g in range(K)]
+    est = made(labels, predicted_sums=np.full(K, 7.5e13))  # without squares: a long warning
+    assert est.info["warnings"]
+    assert max(map(len, str(est).splitlines())) <= 100
+    frame = pd.DataFrame({"predicted": list("ab") * 40, **{f"{x * 30}": x * 50 for x in "pqr"}})
+    audited = frame.assign(true=frame["predicted"]).iloc[:20]
+    wide = tu.correct(frame, audited, by=[x * 30 for x in "pqr"], seed=1, draws=100)
+    assert max(map(len, str(wide).splitlines())) <= 100
+
+
+def test_digits_are_no_more_than_the_draws_can_tell():
+    """The last printed digit is worth at least the Monte Carlo error; more draws give it back."""
+    few = tu.correct_counts([[40, 5], [3, 60]], [310_000, 700_000], seed=1, draws=200)
+    row = few.rows()[0]
+    errors = [few.info[f"monte_carlo_error{end}"][0] for end in ("", "_lower", "_upper")]
+    unit = 10 ** np.ceil(np.log10(max(errors)))
+    printed = [float(x.replace(",", "")) for x in re.findall(r"[\d,]+", str(few).split("\n")[3])]
+    for x in printed[2:4]:
+        assert x % unit == 0
+    half = (row["upper"] - row["lower"]) / 2
+    assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, max(errors))
+
+
+def test_monte_carlo_errors_are_those_of_other_seeds():
+    """Of the median and of both ends, against the spread over 200 seeds."""
+    figures, errors = [], []
+    for k in range(200):
+        est = tu.correct_counts([[40, 5], [3, 60]], [3_100, 7_000], seed=fresh_seed(k), draws=400)
+        figures.append([est.rows()[0][name] for name in ("estimate", "lower", "upper")])
+        names = ("", "_lower", "_upper")
+        errors.append([est.info[f"monte_carlo_error{end}"][0] for end in names])
+    ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(figures, axis=0)
+    # the spread of 200 seeds is known to 5%, and brackets of ±1 rank step are rough themselves
+    assert ratio == pytest.approx(1, abs=0.35)
+
+
+def test_what_was_not_corrected_says_so():
+    est = made(["a", "b"], method="naive")
+    assert "not corrected" in str(est)
+    assert "Not corrected" in est.to_markdown()
+    assert "corrected |" not in est.to_markdown()
+    assert "Corrected for classification errors with" in made(["a", "b"]).to_latex()
+
+
+def test_tables_and_files_tell_groups_from_the_whole(tmp_path):
+    """A group whose label is missing is not the whole."""
+    frame = pd.DataFrame({"predicted": list("aabb") * 10, "g": ["x", None] * 20})
+    est = tu.correct(frame, frame.assign(true=frame["predicted"]).iloc[:9], by="g", seed=1)
+    part = est.table["part"].tolist()
+    assert part == ["group"] * 4 + ["whole"] * 2
+    assert est.table["g"].isna().sum() == 4
+    assert "part" not in est.rows()[0]
+    with pytest.raises(tu.TrueupError, match="that the answer does not have itself"):
+        tu.correct(frame.rename(columns={"g": "part"}), frame, by="part")
+
+
+def test_without_great_tables_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "great_tables", None)
+    with pytest.raises(tu.TrueupError, match="great-tables"):
+        made(["a", "b"]).to_great_tables()
