@@ -27,26 +27,26 @@ def short(x: float) -> str:
 def rounded(x: float, half: float | None, whole: bool, error: float | None = None) -> str:
     """Write a figure with two digits of the half-width of its interval, if that is known.
 
-    The last digit is worth at least the Monte Carlo error of the figure: no digit is chance alone.
-    Whole numbers have no decimals.
+    Steps are of 1, 2 or 5 units of a digit and no smaller than the figure's Monte Carlo error, so
+    that no digit is chance alone. Whole numbers have no decimals.
 
     Examples
     --------
     >>> rounded(812_345.6, 36_100.0, False), rounded(0.12345, 0.021, False), rounded(5.2, 0.3, True)
     ('812,000', '0.123', '5')
-    >>> rounded(812_345.6, 36_100.0, False, error=2_300.0)
-    '810,000'
+    >>> rounded(813_345.6, 36_100.0, False, error=1_300.0)
+    '814,000'
     """
     if abs(x) >= LARGE or 0 < abs(x) < 1 / LARGE:
         return f"{x:.3g}"
     if half is None or half <= 0 or not math.isfinite(half):
         return f"{x:,.0f}" if whole or abs(x) >= 100 or x == 0 else f"{x:.3g}"
-    digits = math.floor(math.log10(half)) - 1
-    if error is not None and error > 0:
-        digits = max(digits, math.ceil(math.log10(error)))
-    digits = max(min(digits, math.floor(math.log10(half))), 0 if whole else -15)
-    near = round(x, -digits) + 0.0  # no minus zero
-    return f"{near:,.{max(-digits, 0)}f}"
+    first = math.floor(math.log10(half))
+    error = min(error or 0.0, 10.0**first)
+    digits = range(max(first - 1, 0 if whole else -15), 309)
+    step, last = next((n, k) for k in digits for n in (1, 2, 5) if n * 10.0**k >= error)
+    near = round(round(x / step, -last) * step, -last) + 0.0  # no minus zero
+    return f"{near:,.{max(-last, 0)}f}"
 
 
 def alike(values: Iterable[float | None]) -> Callable[[float | None], str]:

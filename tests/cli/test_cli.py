@@ -1,8 +1,10 @@
 """The commands from the outside."""
 
 import json
+import shlex
 
 import duckdb
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -159,7 +161,9 @@ def test_groups_by_date_in_every_format(ending, tmp_path):
     rows = json.loads(result.stdout)["rows"]
     assert [row["month"] for row in rows] == [days[0]] * 2 + [days[1]] * 2 + [None] * 2
     if ending == "json":
-        assert json.loads(target.read_text())["rows"] == rows
+        parts = ["group"] * 4 + ["whole"] * 2
+        told = [row | {"part": part} for row, part in zip(rows, parts, strict=True)]
+        assert json.loads(target.read_text())["rows"] == told
     else:
         found = duckdb.sql(f"FROM '{target}'").fetchall()
         assert [str(row[0]) for row in found[:2]] == [days[0]] * 2
@@ -282,3 +286,58 @@ def test_help_lists_every_method_prior_and_design():
         assert all(design in words["design"] for design in DESIGNS)
         assert all(prior in words["prior"] for prior in (*EXAMPLES, *NAMED_PRIORS))
         assert "README" not in words["method"]
+
+
+def tables(tmp_path):
+    """A small population and its audit, with a value."""
+    predictions, audited = tmp_path / "p.csv", tmp_path / "t.csv"
+    units = [(i, "ab"[i % 3 == 0], i % 7 + 1) for i in range(300)]
+    lines = "".join(f"{i},{label},{y}\n" for i, label, y in units)
+    predictions.write_text("id,predicted,y\n" + lines)
+    truth = "".join(f"{i},{'b' if i % 10 == 0 else label}\n" for i, label, _ in units[:60])
+    audited.write_text("id,true\n" + truth)
+    return [str(predictions), str(audited), "--id", "id"]
+
+
+def test_counts_are_what_numbers_takes(tmp_path):
+    """The same figures as from the tables, through JSON and through the printed command."""
+    files = tables(tmp_path)
+    bag = json.loads(run(["counts", *files, "--json"]).stdout)
+    direct = json.loads(run(["correct", *files, "--seed", "1", "--json"]).stdout)["rows"]
+    assert tu.correct_counts(**bag, seed=1).rows() == direct
+    command = shlex.split(run(["counts", *files]).stdout)
+    assert command[:2] == ["trueup", "numbers"]
+    again = json.loads(run([*command[1:], "--seed", "1", "--json"]).stdout)["rows"]
+    assert again == direct
+    totals = json.loads(run(["counts", *files, "--value", "y", "--json"]).stdout)
+    assert np.shape(totals["test_sums"]) == (2, 2)
+    assert sum(totals["predicted_sums"]) == sum(i % 7 + 1 for i in range(300))
+    tu.correct_counts(**totals, seed=1)
+
+
+def test_max_cv_keeps_a_pipeline_from_publishing(tmp_path):
+    path = tmp_path / "out.csv"
+    result = CliRunner().invoke(main, [*NUMBERS, "--max-cv", "0.001", "--output", str(path)])
+    assert result.exit_code == 3
+    assert "Not to be published: 2 of 2 figures" in result.stderr
+    assert path.exists()
+    assert "Corrected counts" in result.stdout
+    largest = max(row["sd"] / row["estimate"] for row in tu.correct_counts(
+        [[40, 5], [3, 60]], [300, 700], seed=5).rows())  # fmt: skip
+    assert CliRunner().invoke(main, [*NUMBERS, "--max-cv", f"{largest * 1.001}"]).exit_code == 0
+    assert CliRunner().invoke(main, [*NUMBERS, "--max-cv", f"{largest * 0.999}"]).exit_code == 3
+    naive = CliRunner().invoke(main, [*NUMBERS, "--max-cv", "0.5", "--method", "naive"])
+    assert naive.exit_code == 3
+
+
+def test_a_strict_check_fails_on_doubts(tmp_path):
+    files = tables(tmp_path)
+    doubtful = CliRunner().invoke(main, ["check", *files, "--strict"])
+    found = tu.check(files[0], files[1], id="id")
+    assert doubtful.exit_code == (3 if found.doubts else 0)
+    assert run(["check", *files]).exit_code == 0
+    few = tmp_path / "few.csv"
+    few.write_text("id,true\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(0, 90, 3)))
+    result = CliRunner().invoke(main, ["check", files[0], str(few), "--id", "id", "--strict"])
+    assert result.exit_code == 3
+    assert "give reason to doubt" in result.stderr

@@ -149,13 +149,14 @@ def test_digits_are_no_more_than_the_draws_can_tell():
     """The last printed digit is worth at least the Monte Carlo error; more draws give it back."""
     few = tu.correct_counts([[40, 5], [3, 60]], [310_000, 700_000], seed=1, draws=200)
     row = few.rows()[0]
-    errors = [few.info[f"monte_carlo_error{end}"][0] for end in ("", "_lower", "_upper")]
-    unit = 10 ** np.ceil(np.log10(max(errors)))
+    middle, *ends = (few.info[f"monte_carlo_error{x}"][0] for x in ("", "_lower", "_upper"))
+    steps = np.array([1, 2, 5]) * 10.0 ** np.arange(8)[:, None]
     printed = [float(x.replace(",", "")) for x in re.findall(r"[\d,]+", str(few).split("\n")[3])]
-    for x in printed[2:4]:
-        assert x % unit == 0
+    _, _, estimate, mean, _, lower, upper = printed
+    for x, error in ((estimate, middle), (mean, middle), (lower, max(ends)), (upper, max(ends))):
+        assert x % steps[steps >= error].min() == 0
     half = (row["upper"] - row["lower"]) / 2
-    assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, max(errors))
+    assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, max(ends))
 
 
 def test_monte_carlo_errors_are_those_of_other_seeds():

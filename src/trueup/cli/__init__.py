@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup import __version__
-from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.console import Command, progress_bar, quiet_warnings, refuse
+from trueup.cli.counts import counts
 from trueup.cli.draw import draw
 from trueup.cli.options import (
     DESIGN,
@@ -68,6 +69,11 @@ estimate_options = together(
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
     click.option(
+        "--max-cv",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Exit with 3 if the standard deviation of a figure is more than this share of it.",
+    ),
+    click.option(
         "--keep-on-interrupt",
         is_flag=True,
         help="Ctrl-C while chains run gives the answer from the draws so far.",
@@ -107,8 +113,14 @@ def correct(
 @written_options
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if anything gives reason to doubt.")
 def check(
-    predictions: str, test_set: str, classes: str | None, as_json: bool, **options: Any
+    predictions: str,
+    test_set: str,
+    classes: str | None,
+    as_json: bool,
+    strict: bool,
+    **options: Any,
 ) -> None:
     """Say what is wrong or doubtful with these tables, before any estimate."""
     import json
@@ -118,6 +130,8 @@ def check(
     labels = labels_of(classes, [], predictions, options["predicted"], options["text"])
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
+    if strict and found.doubts:
+        refuse(f"{len(found.doubts)} of {len(found.findings)} answers give reason to doubt.")
 
 
 @main.command()
@@ -166,6 +180,7 @@ def answer(
     as_json: bool,
     quiet: bool,
     keep_on_interrupt: bool,
+    max_cv: float | None,
     **options: Any,
 ) -> None:
     """Check where to write, estimate, write, and print; warnings go to standard error."""
@@ -189,7 +204,26 @@ def answer(
     else:
         click.echo(plain_text(est, warnings=False))
         click.echo(f"\nseed {est.info['seed']}", err=True)
+    if max_cv is not None:
+        check_cv(est, max_cv)
 
 
-for command in (compare, draw, paper, plan, serve, verify):
+def check_cv(est: Estimate, most: float) -> None:
+    """Refuse figures whose coefficient of variation is above `most`, or not known."""
+    wide = [
+        row
+        for row in est.rows()
+        if row["sd"] is None or not row["sd"] <= most * abs(row["estimate"])
+    ]
+    if wide:
+        by = est.groups.by if est.groups is not None else ()
+        labels = [[row[name] for name in (*by, "class")] for row in wide[:3]]
+        shown = ", ".join("/".join("all" if x is None else str(x) for x in row) for row in labels)
+        refuse(
+            f"{len(wide)} of {len(est.rows())} figures have a coefficient of variation above "
+            f"{most:g}, or none: {shown}{' …' if len(wide) > 3 else ''}."
+        )
+
+
+for command in (compare, counts, draw, paper, plan, serve, verify):
     main.add_command(command)

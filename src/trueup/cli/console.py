@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -15,6 +15,8 @@ from trueup.errors import TrueupError, TrueupWarning
 
 INTERRUPTED = 130
 """The exit code of a command that Ctrl-C stopped: 128 + SIGINT, as in shells."""
+NOT_TO_PUBLISH = 3
+"""The exit code when there is an answer that is not good enough for what was asked of it."""
 WIDTH = 30
 
 
@@ -42,6 +44,12 @@ def _plain_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo("\nStopped by Ctrl-C before there was an answer.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def refuse(why: str) -> NoReturn:
+    """End with the exit code that keeps a pipeline from publishing."""
+    click.echo(f"Not to be published: {why}", err=True)
+    raise click.exceptions.Exit(NOT_TO_PUBLISH)
 
 
 class progress_bar:  # noqa: N801  (a context manager, used as a function)

@@ -112,6 +112,33 @@ def _words(name: str, x: Any) -> list[str] | None:
     return [flag, str(word)] if isinstance(word, str | int | float) else None
 
 
+def bag(counts: Counts) -> dict[str, Any]:
+    """Return the data in numbers, by the names that `correct_counts` takes."""
+    arrays = {
+        "test": counts.n,
+        "predicted_counts": counts.v_hat,
+        "predicted_sums": counts.u_hat,
+        "predicted_squares": counts.w_hat,
+        "test_sums": counts.t,
+        "test_squares": counts.t2,
+    }
+    found = {name: x.tolist() for name, x in arrays.items() if x is not None}
+    return {"classes": list(counts.classes)} | found
+
+
+def numbers_command(counts: Counts) -> str:
+    """Return the command that corrects the data in numbers.
+
+    Examples
+    --------
+    >>> from trueup.count.counts import make_counts
+    >>> numbers_command(make_counts([[4, 1], [2, 3]], [10, 90]))
+    "trueup numbers --classes 0,1 --test '4,1;2,3' --predicted-counts 10,90"
+    """
+    words = [_words(name, x) for name, x in bag(counts).items()]
+    return shlex.join(["trueup", "numbers", *(word for found in words for word in found or ())])
+
+
 def versions() -> dict[str, str]:
     """Return the versions that the numbers depend on."""
     import scipy

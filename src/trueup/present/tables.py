@@ -44,18 +44,21 @@ def written(est: Estimate, unit: float = 1.0) -> list[dict[str, Any]]:
     Predicted counts are known, and written in full. Figures may be in a larger `unit`.
     """
     rows, whole = est.tidy(), not est.counts.totals and unit == 1
-    first, ends = len(rows) - len(est.classes), ("", "_lower", "_upper")
-    chance = [est.info.get(f"monte_carlo_error{end}") for end in ends]
+    first = len(rows) - len(est.classes)
+    middle, *ends = (est.info.get(f"monte_carlo_error{x}") for x in ("", "_lower", "_upper"))
     for i, row in enumerate(rows):
         half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2 / unit
         g = i - first
-        error = max((x[g] / unit for x in chance if x), default=None) if g >= 0 else None
         for name in FIGURES:
-            if row[name] is not None:
-                x = row[name] / unit
-                own = x if name == "sd" else None if name == "naive" and whole else half
-                counted = whole and name not in ("mean", "sd")
-                row[name] = rounded(x, own, counted, None if name == "sd" else error)
+            if row[name] is None:
+                continue
+            x, of = row[name] / unit, ends if name in ("lower", "upper") else [middle]
+            error = max((e[g] / unit for e in of if e and g >= 0), default=None)
+            if name == "sd":
+                row[name] = rounded(x, x, False)
+            else:
+                known = whole and name == "naive"
+                row[name] = rounded(x, None if known else half, whole and name != "mean", error)
     return rows
 
 

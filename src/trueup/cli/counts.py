@@ -1,0 +1,40 @@
+"""The command ``trueup counts``: both tables in numbers, to correct them somewhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from trueup.cli.console import Command, quiet_warnings
+from trueup.cli.options import aggregated_options, column_options, labels_of
+
+
+@click.command(cls=Command)
+@column_options(required=True)
+@aggregated_options
+@click.option(
+    "--overlap/--no-overlap", default=True, help="Whether the audited units are in the population."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
+def counts(
+    predictions: str, test_set: str, classes: str | None, as_json: bool, **options: Any
+) -> None:
+    """Count PREDICTIONS and TEST_SET, and print the numbers that `trueup numbers` takes.
+
+    Prints the command itself; with --json the numbers by name, which are also the arguments of
+    `trueup.correct_counts`. With a value, `trueup correct` knows more than these numbers say: how
+    large the single units are.
+    """
+    import json
+
+    import trueup
+    from trueup.present.reproduce import bag, numbers_command
+
+    labels = labels_of(classes, [], predictions, options["predicted"])
+    with quiet_warnings():
+        est = trueup.correct(predictions, test_set, classes=labels, method="naive", **options)
+    if as_json:
+        click.echo(json.dumps(bag(est.counts), allow_nan=False, default=str))
+    else:
+        click.echo(numbers_command(est.counts))
