@@ -104,8 +104,9 @@ def world(rng, N=20_000):
 def test_one_P_for_all_misses_and_a_regression_does_not():
     """Errors fall with size, and totals are mostly large units.
 
-    Rates are equal within a bin, which biases totals by about half a standard error here; 5 of them
-    are allowed.
+    The design is called shifted, where audited values do not make up for it. One P for all is then
+    6 to 7 posterior standard deviations too high; a regression has a bias of one at most, as rates
+    are equal within a bin.
     """
     rng = fresh(720)
     table, webshop = world(rng)
@@ -113,13 +114,13 @@ def test_one_P_for_all_misses_and_a_regression_does_not():
     test_set = table.iloc[audited].assign(true=webshop[audited])
     truth = table["y"][webshop].sum()
     far, near = (
-        tu.correct(table, test_set, value="y", id="unit", prior=prior)
+        tu.correct(table, test_set, value="y", design="shifted", prior=prior)
         for prior in ("perks", tu.prior.regression("y", log=True, bins=40))
     )
     one_P, by_size = far.rows()[1], near.rows()[1]
     assert near.info["sampler"] == "nuts"
     assert near.info["rhat"] < 1.02
     assert near.info["strata"] == 40
-    assert abs(one_P["mean"] - truth) > 4 * one_P["sd"]
+    assert one_P["mean"] - truth > 2.5 * one_P["sd"]
     assert abs(by_size["mean"] - truth) < 5 * by_size["sd"]
     assert abs(by_size["mean"] - truth) < 0.6 * abs(one_P["mean"] - truth)
