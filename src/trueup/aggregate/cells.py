@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trueup.draws.cells import Columns
 
-__all__ = ["allocate_cells", "draw_cells"]
+__all__ = ["allocate_cells", "draw_cells", "share_values"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,6 +40,13 @@ def allocate_cells(
     """
     p = np.moveaxis(c, 1, -1)
     M = np.moveaxis(rng.multinomial(v, p / p.sum(axis=-1, keepdims=True)), -1, 1)
+    return M, share_values(M, v, u, w, rng, axis=1) * u
+
+
+def share_values(
+    M: Integers, v: Integers, u: Floats, w: Floats, rng: np.random.Generator, axis: int
+) -> Floats:
+    """Draw each class's share of a cell's sum, given its units M; classes are on `axis`."""
     units = np.maximum(v, 1)
     share = M / units
     mean = u / units
@@ -47,7 +54,6 @@ def allocate_cells(
     some = (spread > EQUAL) & (v > 1)
     A = np.where(some, (v - 1) / np.where(some, spread, 1.0) - 1.0, 0.0)
     picked = rng.standard_gamma(np.maximum(A, 1e-3) * share)
-    total = picked.sum(axis=1, keepdims=True)
+    total = picked.sum(axis=axis, keepdims=True)
     drawn = some & (total > 0)
-    share = np.where(drawn, picked / np.where(drawn, total, 1.0), share)
-    return M, share * u
+    return np.asarray(np.where(drawn, picked / np.where(drawn, total, 1.0), share))

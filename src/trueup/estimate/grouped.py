@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.allocation import rest_aggregates
-from trueup.aggregate.groups import base_rates, correct_groups, mean_values
+from trueup.aggregate.groups import Whole, base_rates, correct_groups, mean_values
 from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts, split
 from trueup.count.parts import GroupCounts, Parts
@@ -63,10 +63,9 @@ def estimate_parts(
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
     groups = None
     if found.groups.columns:
-        groups, whole, more = _groups(found, strata, settings, keep, stratified)
+        groups, more = _groups(found, strata, settings, keep, stratified, pooling == "complete")
         info = info | more
-    else:
-        whole = np.sum([stratum.u for stratum in strata], axis=0)
+    whole = np.sum([stratum.u for stratum in strata], axis=0)
     P = strata[0].P if len(strata) == 1 else None
     M = sum((stratum.M for stratum in strata[1:]), strata[0].M)
     answer = Answer(whole, P, M=M, info=info)
@@ -174,43 +173,32 @@ def _groups(
     settings: Settings,
     keep: bool | None,
     stratified: bool,
-) -> tuple[GroupFigures, Floats, dict[str, Any]]:
+    one_P: bool,
+) -> tuple[GroupFigures, dict[str, Any]]:
     """Draw every group; with strata, every cell of both, added up over strata."""
     counts, groups = found.whole, found.groups
     B, K = len(groups.labels), counts.K
     options: dict[str, Any] = {
         "audited_inform": settings.from_population and settings.overlap,
+        "rates_differ": not one_P,
         "interval": settings.interval,
+        "executor": settings.executor,
     }
+    names = ("estimate", "mean", "sd", "lower", "upper")
     if not stratified:
         (one,) = strata
-        means = _means(one, counts, settings)
         data = _data(groups, slice(None), settings.overlap)
+        whole = _whole(one, counts, settings)
         answer = correct_groups(
-            one.P,
-            one.beta,
-            data,
-            settings.rng,
-            means=means,
-            keep=keep,
-            progress=settings.progress,
-            **options,
+            whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )
-        figures: dict[str, Floats | None] = {
-            "naive": data.naive,
-            "estimate": answer.median,
-            "mean": answer.mean,
-            "sd": answer.sd,
-            "lower": answer.lower,
-            "upper": answer.upper,
-        }
+        summed = (answer.median, answer.mean, answer.sd, answer.lower, answer.upper)
+        figures: dict[str, Floats | None] = {"naive": groups.counts.naive}
+        figures |= dict(zip(names, summed, strict=True))
         info: dict[str, Any] = {"groups": B, "draws_kept": answer.draws is not None}
         info["group_concentration"] = float(np.median(answer.prior.kappa))
-        return (
-            GroupFigures(groups.columns, groups.labels, figures, answer.draws),
-            answer.whole,
-            info,
-        )
+        info["group_rates"] = answer.layer
+        return GroupFigures(groups.columns, groups.labels, figures, answer.draws), info
     if settings.draws * B * K > MOST_CELLS:
         raise OptionError(
             f"With `by` and `strata` together all draws are in memory: at most {MOST_CELLS:,} "
@@ -221,25 +209,22 @@ def _groups(
     for j, stratum in enumerate(strata):
         cells = np.flatnonzero(found.stratum == j)
         data = _data(found.cells, cells, settings.overlap)
-        mine = found.strata.counts.part(j)
-        answer = correct_groups(
-            stratum.P,
-            stratum.beta,
-            data,
-            settings.rng,
-            means=_means(stratum, mine, settings),
-            keep=True,
-            **options,
-        )
+        whole = _whole(stratum, found.strata.counts.part(j), settings)
+        answer = correct_groups(whole, data, settings.rng, keep=True, **options)
         assert answer.draws is not None
         np.add.at(draws.transpose(1, 0, 2), found.group[cells], answer.draws.transpose(1, 0, 2))
         if settings.progress is not None:
             settings.progress((j + 1) / len(strata))
     summed = summary(draws, settings.interval, discrete=not counts.totals)
-    names = ("estimate", "mean", "sd", "lower", "upper")
     figures = {"naive": groups.counts.naive} | dict(zip(names, summed, strict=True))
     info = {"groups": B, "draws_kept": True}
-    return GroupFigures(groups.columns, groups.labels, figures, draws), draws.sum(axis=1), info
+    return GroupFigures(groups.columns, groups.labels, figures, draws), info
+
+
+def _whole(stratum: Stratum, counts: Counts, settings: Settings) -> Whole:
+    """The draws that groups are parts of, with the cells' own columns where there are bands."""
+    P, beta = (stratum.P, stratum.beta) if stratum.cells is None else stratum.cells
+    return Whole(P, beta, stratum.u, _means(stratum, counts, settings))
 
 
 def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | None:

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+
+__all__ = ["in_blocks", "in_order"]
 
 Block = TypeVar("Block")
 
 BLOCK = 250_000
 """Numbers in a block: with fewer a thread costs more than it gains, more fit no cache."""
+MOST_WAITING = 64
+"""Jobs that an executor has at a time: enough for a cluster of some dozens of cores."""
 
 
 def in_blocks(
@@ -40,24 +44,30 @@ def in_blocks(
         yield work(slice(0, size), rng)
         return
     starts = range(0, size, width)
-    jobs = zip(starts, rng.spawn(len(starts)), strict=True)
-    threads = min(cores(), len(starts))
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Block]] = deque()
+    parts = (slice(start, min(start + width, size)) for start in starts)
+    with ThreadPoolExecutor(min(cores(), len(starts))) as pool:
+        yield from in_order(work, zip(parts, rng.spawn(len(starts)), strict=True), pool)
 
-        def send(many: int) -> None:
-            for start, own in islice(jobs, many):
-                part = slice(start, min(start + width, size))
-                waiting.append(pool.submit(work, part, own))
 
-        try:
-            send(threads + 1)
-            while waiting:
-                done = waiting.popleft().result()
-                send(1)
-                yield done
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+def in_order(
+    work: Callable[..., Block], jobs: Iterable[tuple[Any, ...]], executor: Executor
+) -> Iterator[Block]:
+    """Yield ``work(*job)`` for each job, in order; a few jobs are under way at a time."""
+    jobs, waiting = iter(jobs), deque[Future[Block]]()
+
+    def send(many: int) -> None:
+        for job in islice(jobs, many):
+            waiting.append(executor.submit(work, *job))
+
+    try:
+        send(cores() + 1 if isinstance(executor, ThreadPoolExecutor) else MOST_WAITING)
+        while waiting:
+            done = waiting.popleft().result()
+            send(1)
+            yield done
+    finally:
+        for job in waiting:
+            job.cancel()
 
 
 def cores() -> int:

@@ -1,21 +1,11 @@
 """Counts and totals per group of any size: additive, permissible, and partially pooled.
 
-Read in this order: `draw` (what there is), `allocate` (units to true classes), `values` (totals),
-`concentration` (what groups share).
+Read in this order: `draw` (what there is), `base_rates` (what a group's predictions say), `layer`
+(rates that differ), `conditioned` (groups add up to the whole), `concentration` (what groups share).
 """
 
 from trueup.aggregate.groups.base_rates import base_rates
-from trueup.aggregate.groups.draw import (
-    GroupAnswer,
-    correct_groups,
-    draw_groups,
-    mean_values,
-)
+from trueup.aggregate.groups.draw import GroupAnswer, Whole, correct_groups
+from trueup.aggregate.groups.values import mean_values
 
-__all__ = [
-    "GroupAnswer",
-    "base_rates",
-    "correct_groups",
-    "draw_groups",
-    "mean_values",
-]
+__all__ = ["GroupAnswer", "Whole", "base_rates", "correct_groups", "mean_values"]

@@ -1,129 +1,76 @@
-"""Counts and totals per group of any size: additive, permissible, and partially pooled.
+"""Counts and totals per group of any size, which add up to the whole's own draws.
 
-Groups (regions, months, industries) share the contingency matrix P; their base rates differ. For
-each draw of P, whatever method it came from, the units of every group are allocated to true classes
-and their values follow. What groups have in common is learned once (`groups.concentration`); given
-that, groups are independent, so any number of them is drawn in chunks of constant memory.
+A group (region, month, industry) has base rates of its own; its error rates are those of the whole,
+or differ from them as far as the audited units in groups say (`groups.layer`). For each draw of the
+whole, from whatever method it came, the units of every group are allocated to true classes, and
+their values follow; both are held to the whole (`groups.conditioned`), which so never depends on
+whether anybody asked for groups. Draws are independent given the whole's: any number of groups is
+drawn in blocks of a few draws each, on all cores or by an executor.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregate.groups.allocate import Tilt, allocate_groups, log_ratios
+from trueup.aggregate.cells import share_values
+from trueup.aggregate.groups.base_rates import TINY, draw_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
+from trueup.aggregate.groups.conditioned import allocate_to, meet_totals, tilt_to
+from trueup.aggregate.groups.layer import LEAST, Layer, column_scale, draw_layer, learn_layer
 from trueup.aggregate.groups.quantiles import figures
-from trueup.aggregate.groups.signed import halve
-from trueup.aggregate.groups.values import split_signed, split_totals, value_power
+from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
-from trueup.numerics.blocks import in_blocks
+from trueup.draws.base_rates import columns
+from trueup.errors import EstimateError
+from trueup.numerics.blocks import cores, in_order
 
-__all__ = [
-    "GroupAnswer",
-    "GroupChunk",
-    "correct_groups",
-    "draw_groups",
-    "mean_values",
-]
+__all__ = ["GroupAnswer", "Whole", "correct_groups"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-CHUNK = 400_000
-"""Numbers in one of the arrays of a chunk: small enough for a processor's cache."""
-AGAIN = 3
-"""How often values inform the groups' base rates, where they may be negative."""
+BLOCK = 2_000_000
+"""Numbers in one of the arrays of a block of draws."""
+SOME = 60
+"""Draws of the whole that the layer is learned from."""
 KEEP_BYTES = 200_000_000
 """Draws are kept up to this size unless the caller says otherwise."""
+MOST_MEMORY = 1_500_000_000
+"""Draws that are only summed up are in a temporary file beyond this size."""
 
 
-@dataclass(frozen=True, eq=False)
-class GroupChunk:
-    """Draws (R, stop − start, K) of the groups from `start` to `stop`."""
-
-    start: int
-    stop: int
-    draws: Floats
-
-
-def draw_groups(
-    P: Floats,
-    prior: GroupPrior,
-    data: Counts,
-    rng: np.random.Generator,
-    *,
-    means: Floats | None = None,
-    audited_inform: bool = True,
-) -> Iterator[GroupChunk]:
-    """Draw counts or totals of every group, chunk after chunk, given what groups share.
-
-    Parameters
-    ----------
-    P : (R, K, K) ndarray
-        Draws of the contingency matrix, from any method.
-    prior : GroupPrior
-        Draws of κ and μ, from `fit_groups`.
-    data : Counts
-        The groups, on its first axis. Audited units that are in them are exact.
-    rng : numpy.random.Generator
-        Source of randomness.
-    means : (R, K) ndarray, optional
-        The population's mean value per true class on each draw (`mean_values`); by default all
-        classes have the same.
-    audited_inform : bool
-        Whether a group's audited units say how common its classes are. Not if they were chosen
-        by their true class.
+class Whole(NamedTuple):
+    """Draws of the whole: P (R, K, L), base rates (R, K), counts or totals u (R, K), and, for
+    signed totals without bands, the mean value per class (R, K).
     """
-    rest, exact, audited = _take_out(data)
-    R, K, _ = P.shape
-    means = np.ones((R, K)) if means is None else means
-    power, halves = np.ones(rest.v_hat.shape), None
-    tilt: Tilt = ()
-    if rest.u_hat is not None and data.signed:
-        halves = halve(P, prior.mu, means, rest.v_hat, rest.u_hat, rest.w_hat)
-        tilt = halves.tilt
-    elif rest.u_hat is not None:
-        power = value_power(rest.v_hat, rest.u_hat, rest.w_hat)
-        tilt = [(power, np.broadcast_to(log_ratios(means)[:, None], (K, K, R)))]
 
-    def some(part: slice, rng: np.random.Generator) -> GroupChunk:
-        known = audited[part] if audited_inform else np.zeros_like(audited[part])
-        told = [(x[part], s) for x, s in tilt]
-        allocate = partial(allocate_groups, P, prior.a, rest.v_hat[part], known, rng, tilt=told)
-        if rest.u_hat is None:
-            u = allocate().sum(axis=1).astype(float)
-        elif halves is None:
-            w_hat = None if rest.w_hat is None else rest.w_hat[part]
-            u = split_totals(allocate(), (power[part], means), rest.u_hat[part], w_hat, rng)
-        else:
-            M = allocate(halves=halves.v_hat[part], again=AGAIN)
-            w_hat = None if halves.w_hat is None else halves.w_hat[part]
-            u = split_signed(M, means, halves.u_hat[part], w_hat, rng, halves.stretch)
-        u += exact[part].T[:, :, None]
-        return GroupChunk(part.start, part.stop, u.transpose(2, 1, 0))
-
-    return in_blocks(some, len(rest.v_hat), R * K, rng, block=CHUNK)
+    P: Floats
+    beta: Floats
+    u: Floats
+    means: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class GroupAnswer:
-    """Figures of B groups, and draws of the whole that they add up to.
+    """Figures of B groups.
 
     Attributes
     ----------
     median, mean, sd, lower, upper : (B, K) ndarray
         Of each group and class; the interval is equal-tailed (`groups.quantiles`).
-    whole : (R, K) ndarray
-        The sum over groups, on every draw.
     draws : (R, B, K) ndarray or None
         All draws, if they were kept.
     prior : GroupPrior
-        What groups share: κ and μ.
+        What the groups' base rates have in common: κ and μ.
+    layer : dict or None
+        How far error rates differ between groups; None if one P was taken for all.
     """
 
     median: Floats
@@ -131,79 +78,192 @@ class GroupAnswer:
     sd: Floats
     lower: Floats
     upper: Floats
-    whole: Floats
     draws: Floats | None
     prior: GroupPrior
+    layer: dict[str, float] | None
+
+
+class _Block(NamedTuple):
+    """What a block of draws needs: some draws of the whole, and all groups (transposed, (L, B))."""
+
+    whole: Whole
+    a: Floats
+    layer: Layer | None
+    rest: Counts
+    known: Floats
 
 
 def correct_groups(
-    P: Floats,
-    beta: Floats,
+    whole: Whole,
     data: Counts,
     rng: np.random.Generator,
     *,
-    means: Floats | None = None,
     audited_inform: bool = True,
+    rates_differ: bool = True,
     interval: float = 0.95,
     keep: bool | None = None,
     progress: Callable[[float], None] | None = None,
+    executor: Executor | None = None,
 ) -> GroupAnswer:
-    """Learn what groups share, draw every group and sum up each chunk.
+    """Learn what groups share and how they differ, draw every group, and sum up.
 
     Parameters
     ----------
-    P, beta : (R, K, K) and (R, K) ndarray
-        Draws of the contingency matrix, and the population's base rates on each (`base_rates`).
+    whole : Whole
+        Draws of the whole.
     data : Counts
-        The groups, on its first axis. Audited units that are in them are exact.
+        The groups, on its first axis, with L cells each. Audited units that are in them are exact.
     rng : numpy.random.Generator
         Source of randomness.
-    means, audited_inform
-        As in `draw_groups`.
+    audited_inform : bool
+        Whether a group's audited units say how common its classes are. Not if they were chosen
+        by their true class.
+    rates_differ : bool
+        Whether to learn how error rates differ between groups from the audited units in them.
     interval : float
         Probability of the interval.
     keep : bool, optional
         Whether to keep all draws; by default while they take no more than 200 MB.
     progress : callable, optional
         Called with the fraction done.
+    executor : concurrent.futures.Executor, optional
+        Where to draw; by default threads, one for each core.
     """
-    rest, _, audited = _take_out(data)
-    known = audited if audited_inform else np.zeros_like(audited)
-    prior = fit_groups(P, beta, rest.v_hat, known, rng)
-    (B, K), R = data.v_hat.shape, len(P)
+    rest, exact = split(data, overlap=True)
+    n = np.zeros_like(data.n) if rest is data else data.n
+    (R, K, L), B = whole.P.shape, len(data.v_hat)
+    H = min(K, L)
+    merged = rest.v_hat.reshape(B, H, -1).sum(axis=2) if L % K == 0 else rest.v_hat
+    P_h = whole.P.reshape(R, K, H, -1).sum(axis=3) if L % K == 0 else whole.P
+    own = n.sum(axis=2).astype(float) if audited_inform else np.zeros((B, K))
+    layered = rates_differ and audited_inform and bool(n.any()) and B > 1
+    prior = fit_groups(P_h, whole.beta, merged, np.zeros((B, K)) if layered else own, rng)
+    layer, told = None, None
+    if layered:
+        layer, told = _learn(whole, prior, n, data.v_hat, rng)
+    known = n.astype(float) if layered else own
+    target = whole._replace(u=whole.u - exact.sum(axis=0))
     if keep is None:
         keep = 8 * R * B * K <= KEEP_BYTES
-    draws = np.empty((K, B, R)).transpose(2, 1, 0) if keep else None
+    draws = _store(R, B, K, keep)
+    width = max(1, BLOCK // (K * L * B))
+    jobs = _jobs(target, prior.a, layer, rest, known, width, rng)
+    pool = executor or ThreadPoolExecutor(cores())
+    done = 0
+    try:
+        for block in in_order(_draw, jobs, pool):
+            draws[done : done + len(block)] = block + exact
+            done += len(block)
+            if progress is not None:
+                progress(done / R)
+    except (OSError, RuntimeError) as error:
+        if executor is None:
+            raise
+        raise EstimateError(
+            f"The executor failed after {done:,} of {R:,} draws: {error}.",
+            hint="nothing was written; try again, or leave out `executor`.",
+        ) from error
+    finally:
+        if executor is None:
+            pool.shutdown(wait=False, cancel_futures=True)
     summary = np.empty((5, B, K))
-    whole = np.zeros((R, K))
-    chunks = draw_groups(P, prior, data, rng, means=means, audited_inform=audited_inform)
-    for chunk in chunks:
-        part = slice(chunk.start, chunk.stop)
-        summary[:, part] = figures(chunk.draws, interval, discrete=data.u_hat is None)
-        whole += chunk.draws.sum(axis=1)
-        if draws is not None:
-            draws[:, part] = chunk.draws
-        if progress is not None:
-            progress(chunk.stop / B)
-    median, mean, sd, lower, upper = summary
-    return GroupAnswer(median, mean, sd, lower, upper, whole, draws, prior)
+    for start in range(0, B, max(1, BLOCK // (R * K))):
+        part = slice(start, start + max(1, BLOCK // (R * K)))
+        some = np.asarray(draws[:, part], dtype=float)
+        summary[:, part] = figures(some, interval, discrete=data.u_hat is None)
+    return GroupAnswer(*summary, draws if keep else None, prior, told)
 
 
-def _take_out(data: Counts) -> tuple[Counts, Floats, Floats]:
-    """Return the units to allocate, what is known of the audited ones, and their number (B, K)."""
-    rest, exact = split(data, overlap=True)
-    audited = np.zeros_like(exact) if rest is data else data.n.sum(axis=-1).astype(float)
-    return rest, exact, audited
+def _store(R: int, B: int, K: int, keep: bool) -> Any:
+    """Room for the draws: single precision is enough to sum them up."""
+    if keep:
+        return np.empty((R, B, K))
+    if 4 * R * B * K <= MOST_MEMORY:
+        return np.empty((R, B, K), dtype=np.float32)
+    with tempfile.NamedTemporaryFile() as file:
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=(R, B, K))
 
 
-def mean_values(u: Floats, beta: Floats, N: int, squares: float | None = None) -> Floats:
-    """The population's mean value per true class, r_g = u_g / (N β_g), on each draw (R, K).
+def _learn(
+    whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: np.random.Generator
+) -> tuple[Layer, dict[str, float]]:
+    """Learn how far groups' rates differ, and turn it into a layer for each draw."""
+    R = len(whole.P)
+    some = np.linspace(0, R - 1, min(SOME, R)).astype(np.int64)
+    placed = np.flatnonzero(n.any(axis=(1, 2)))
+    P, beta = whole.P[some], whole.beta[some]
+    shape = np.repeat(prior.a[some].T[:, None], len(placed), axis=1)
+    rates = draw_rates(_rows(P), shape, v_hat[placed], rng)  # from their predictions alone
+    tilt = (rates / np.maximum(beta.T[:, None], TINY)).transpose(2, 1, 0)
+    c = columns(P, beta)
+    lam, kappa, by_rows = learn_layer(n[placed], v_hat, c, P, beta, tilt, R, rng)
+    scale = np.where(by_rows[:, None], column_scale(whole.P, columns(whole.P, whole.beta)), 1.0)
+    layer = Layer(lam, np.maximum(kappa[:, None] * scale, LEAST))
+    return layer, {"concentration": float(np.median(kappa)), "shared": float(lam.mean())}
 
-    With `squares`, Σy² over the population, no mean exceeds what it allows: u_g² ≤ v_g Σy².
-    """
-    v = np.maximum(N * beta, np.finfo(float).tiny)
-    r = u / v
-    if squares is None:
-        return np.asarray(r)
-    most = np.sqrt(squares / v)
-    return np.asarray(np.clip(r, -most, most))
+
+def _rows(P: Floats) -> Floats:
+    return np.maximum(np.ascontiguousarray(np.moveaxis(P, 0, -1)), TINY)
+
+
+def _jobs(
+    whole: Whole,
+    a: Floats,
+    layer: Layer | None,
+    rest: Counts,
+    known: Floats,
+    width: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[_Block, np.random.Generator]]:
+    """Cut the draws into blocks, each with a generator of its own."""
+    starts = range(0, len(whole.P), width)
+    for start, own in zip(starts, rng.spawn(len(starts)), strict=True):
+        part = slice(start, start + width)
+        some = Whole(*(None if x is None else x[part] for x in whole))
+        cut = None if layer is None else Layer(*(x[part] for x in layer))
+        yield _Block(some, a[part], cut, rest, known), own
+
+
+def _draw(block: _Block, rng: np.random.Generator) -> Floats:
+    """Draw the groups (r, B, K), audited units apart, for a few draws of the whole."""
+    (P, beta, X, means), rest, layer = block.whole, block.rest, block.layer
+    v, n = rest.v_hat.T, block.known
+    shape = block.a.T[:, None, :]
+    if layer is None:
+        shape = shape + n.T[:, :, None]
+        lam: Floats | float = 1.0
+    else:
+        # the part of the audited units that says something of other columns too
+        counted = n.sum(axis=1).T[:, :, None]  # (L, B, 1)
+        kappa = layer.kappa.T[:, None]
+        part = np.minimum((kappa + 1) / (kappa + np.maximum(counted, 1)), 1.0)
+        some = np.flatnonzero(n.any(axis=(1, 2)))
+        shape = np.repeat(shape, len(n), axis=1)
+        shape[:, some] += np.einsum("bgl,lbr->gbr", n[some], part[:, some])
+    rates = draw_rates(_rows(P), shape, rest.v_hat, rng)  # (K, B, r)
+    tilt = rates.transpose(0, 2, 1) / np.maximum(beta.T[:, :, None], TINY)
+    c, omega = columns(P, beta), 1.0
+    if layer is None:
+        own = c.transpose(1, 0, 2)[..., None] * tilt[:, :, None]
+        own /= own.sum(axis=0)
+    else:
+        own = draw_layer(layer, c, tilt, n, rng)
+        omega = 1 + v / (layer.kappa[:, :, None] + n.sum(axis=1).T + 1)
+    if rest.u_hat is None:
+        own = tilt_to(own, v, omega, X.T)
+        return allocate_to(own, v, X.T, rng).sum(axis=2).transpose(1, 2, 0).astype(float)
+    u, w = rest.u_hat.T, None if rest.w_hat is None else rest.w_hat.T
+    if rest.signed:
+        M = allocate_to(own, v, None, rng)
+        banded = len(v) > len(P[0])
+        if banded and w is not None:
+            drawn = (share_values(M, v, u, w, rng, axis=0) * u).sum(axis=2)
+        else:
+            drawn = split_signed(M, means, v, u, w, rng)
+        size = (np.abs(u) if w is None else w).sum(axis=0)
+        drawn += (X.T - drawn.sum(axis=2))[:, :, None] * (size / max(float(size.sum()), 1e-300))
+        return drawn.transpose(1, 2, 0)
+    own = tilt_to(own, u, omega, X.T)
+    M = allocate_to(own, v, None, rng)
+    share = M / np.maximum(v, 1) if w is None else share_values(M, v, u, w, rng, axis=0)
+    return meet_totals((share * u).sum(axis=2), u.sum(axis=0), X.T).transpose(1, 2, 0)

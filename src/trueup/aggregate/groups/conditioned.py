@@ -1,0 +1,115 @@
+"""Groups that add up to the whole's own draw: asking for groups never changes the whole.
+
+Given the groups' columns c^(b) of a draw, the whole's figure X_g of that draw is met in two steps.
+First, the odds of each class are tilted, c′ ∝ c exp(ω t_g), so that Σ x c′ = X_g, where x is what a
+cell holds. ω is 1 for a unit alone and larger where a cell's column is unsure: its variance in
+units of that of independent ones, so that the cells that are least known give way the most (for
+normal variables this is exactly the conditional distribution, Matheron's rule). Second, what
+chance leaves of the difference after units are drawn is met unit by unit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["allocate_to", "meet_totals", "tilt_to"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+STEPS = 12
+CLOSE = 0.1
+"""At most 12 steps of Newton's method per class, until the rest is below 0.1 standard deviations."""
+FAR = 30.0
+"""Log odds are not tilted further than this."""
+ROUNDS = 60
+MIX = (0.0, 1e-9, 1e-6, 1e-3, 0.03, 0.3, 1.0)
+"""Rounds of proportional fitting, and how much of the whole's own shares is mixed in for them."""
+
+
+def tilt_to(c: Floats, x: Floats, omega: Floats | float, X: Floats) -> Floats:
+    """Tilt the columns c (K, r, L, B) so that Σ x c is X (K, r); x is (L, B), omega (r, L, B)."""
+    K = len(c)
+    t = np.zeros(X.shape)
+    flat = np.isscalar(omega)
+    tilted = c
+    for _ in range(STEPS):
+        part = x * tilted
+        total = part.sum(axis=(2, 3))
+        var = part * (1 - tilted)
+        own = var.sum(axis=(2, 3))
+        slope = own if flat else (omega * var).sum(axis=(2, 3))
+        if (np.abs(X - total) <= CLOSE * np.sqrt(own) + 1e-9 * np.abs(X)).all():
+            break
+        step = np.clip((X - total) / np.maximum(slope, 1e-300), -2.0, 2.0)
+        t = np.clip(t + (step if K == 2 else 0.8 * step), -FAR, FAR)
+        tilted = c * np.exp(np.clip(omega * t[:, :, None, None], -FAR, FAR))
+        tilted /= tilted.sum(axis=0)
+    return tilted
+
+
+def allocate_to(
+    c: Floats, v: Integers, X: Floats | None, rng: np.random.Generator
+) -> Integers:
+    """Draw M (K, r, L, B): the v (L, B) units of each cell fall as c; with X, they add up to it."""
+    K, r = c.shape[:2]
+    M = np.empty(c.shape, dtype=np.int64)
+    left = np.broadcast_to(v, c.shape[1:]).copy()
+    tail = np.cumsum(c[::-1], axis=0)[::-1]
+    for g in range(K - 1):
+        p = np.clip(c[g] / np.maximum(tail[g], 1e-300), 0.0, 1.0)
+        M[g] = rng.binomial(left, p)
+        if X is not None:
+            for i in range(r):
+                _meet(M[g, i].reshape(-1), left[i].reshape(-1), p[i].reshape(-1), X[g, i], rng)
+        left -= M[g]
+    M[K - 1] = left
+    return M
+
+
+def _meet(m: Integers, most: Integers, p: Floats, X: float, rng: np.random.Generator) -> None:
+    """Change m, in place, until it sums to X: units are taken or given where they were unsure."""
+    for _ in range(100):
+        missing = round(X) - int(m.sum())
+        if missing == 0:
+            return
+        room = most - m if missing > 0 else m
+        weight = room * np.maximum(p if missing > 0 else 1 - p, 1e-9)
+        up = np.cumsum(weight)
+        many = min(abs(missing), int(room.sum()))
+        if many == 0:
+            return
+        place = np.searchsorted(up, (np.arange(many) + rng.random()) * (up[-1] / many))
+        cell, times = np.unique(np.minimum(place, len(m) - 1), return_counts=True)
+        m[cell] += np.minimum(times, room[cell]) * (1 if missing > 0 else -1)
+
+
+def meet_totals(u: Floats, T: Floats, X: Floats) -> Floats:
+    """Scale the totals u (K, r, B), which sum to T (B,) over classes, so that groups sum to X (K, r).
+
+    Proportional fitting. Where it fails, since a class has value in too few groups, some of the
+    whole's own shares is mixed in, as much as it takes.
+    """
+    grand = max(float(T.sum()), 1e-300)
+    share = (X / grand)[:, :, None]
+    done = np.zeros(X.shape[1], dtype=bool)
+    out = u.copy()
+    for mix in MIX:
+        todo = np.flatnonzero(~done)
+        if not len(todo):
+            break
+        y = (1 - mix) * u[:, todo] + mix * share[:, todo] * T
+        for _ in range(ROUNDS):
+            total = y.sum(axis=2)
+            y *= np.where(total > 0, X[:, todo] / np.where(total > 0, total, 1.0), 0.0)[:, :, None]
+            row = y.sum(axis=0)
+            off = np.abs(row - T).max(axis=1)
+            if (off <= 1e-12 * grand).all():
+                break
+            y *= np.where(row > 0, T / np.where(row > 0, row, 1.0), 0.0)
+        total = y.sum(axis=2)
+        close = np.abs(total - X[:, todo]).max(axis=0) <= 1e-6 * grand
+        out[:, todo] = y
+        done[todo[close]] = True
+    return out
