@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
@@ -56,6 +57,7 @@ def correct(
     encoding: str | None = None,
     text: str | Sequence[str] | None = None,
     keep_draws: bool | None = None,
+    executor: Executor | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Correct the totals of a table whose classes were predicted, with a small test set.
@@ -71,13 +73,14 @@ def correct(
     value : str, optional
         The numeric column to total; by default units are counted.
     by : str or sequence of str, optional
-        Column or columns: report per group (their combinations). Groups share P; their base rates
-        are pooled as far as the data say that groups are alike.
+        Column or columns: report per group (their combinations). Groups add up to the whole, which
+        is the same as without them. Base rates, and error rates where the audited units carry
+        their group, differ between groups as far as the data say.
     strata : str or sequence of str, optional
         Column or columns within which the error rates differ: a P for each stratum.
     pooling : {"partial", "none", "complete"}
-        How far the rates of strata are drawn together: as far as the data say, not at all, or one P
-        for all.
+        How far the error rates of strata, or of groups, are drawn together: as far as the data
+        say, not at all (strata only), or one P for all.
     id : str, optional
         The unit's id in both tables. Then the test set needs neither `predicted` nor `value`:
         they come from the population.
@@ -123,6 +126,9 @@ def correct(
         codes and so text.
     keep_draws : bool, optional
         Whether to keep the draws of every group; by default while they take up to 200 MB.
+    executor : concurrent.futures.Executor, optional
+        Where to draw groups, such as Dask's ``client.get_executor()``; by default threads here. The
+        numbers are the same.
     progress : callable, optional
         Called with the fraction done during long work: of reading a file, then of drawing.
 
@@ -189,7 +195,7 @@ def correct(
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None
     job = _Job(found.whole, population.native, found.warnings, parts, asked, options)
-    return _run(job, progress)
+    return _run(job, progress, executor)
 
 
 def correct_counts(
@@ -291,7 +297,7 @@ def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
             x = given[name]
             kind = f"{type(x).__module__.split('.')[0]}.{type(x).__name__}"
             tables[name] = str(x) if isinstance(x, str | PathLike) else f"<{kind}>"
-    options = {name: x for name, x in given.items() if name != "progress"}
+    options = {name: x for name, x in given.items() if name not in ("progress", "executor")}
     return {"function": function} | options | tables
 
 
@@ -307,12 +313,15 @@ class _Job:
     options: dict[str, Any]
 
     def __call__(
-        self, *, progress: Callable[[float], None] | None = None, **changes: Any
+        self,
+        *,
+        progress: Callable[[float], None] | None = None,
+        executor: Executor | None = None,
+        **changes: Any,
     ) -> Estimate:
         options = self.options | changes
-        settings = make_settings(
-            self.counts.K, classes=self.counts.classes, progress=progress, **options
-        )
+        more = {"classes": self.counts.classes, "progress": progress, "executor": executor}
+        settings = make_settings(self.counts.K, **more, **options)
         if self.parts is None:
             from trueup.estimate.methods import estimate
 
@@ -344,8 +353,10 @@ def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> 
     ]
 
 
-def _run(job: _Job, progress: Callable[[float], None] | None) -> Estimate:
-    result = job(progress=progress)
+def _run(
+    job: _Job, progress: Callable[[float], None] | None, executor: Executor | None = None
+) -> Estimate:
+    result = job(progress=progress, executor=executor)
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result

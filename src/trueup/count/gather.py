@@ -55,7 +55,8 @@ def gather_groups(
     class, stratum or value are refused, or left out and reported; rows without a group are a group
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
     group and stratum come from the population. With `bands`, the same scan counts fine bands of the
-    value, and `whole.bands` has cells of them; groups and strata have none.
+    value, and `whole.bands` has cells of them; groups and strata have none. The whole is then
+    counted in a scan of its own, so that groups do not change it.
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
@@ -66,20 +67,24 @@ def gather_groups(
     value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
     absent = _check_columns(population, test_set, columns)
     test_parts = strata if absent else parts
-    bands = bands and value is not None and not parts
-    if bands and value is not None:
+    bands = bands and value is not None and not strata
+    alone = None
+    if bands and by:  # the whole is counted as if nobody had asked for groups
+        options = {"overlap": overlap, "classes": classes, "missing": missing, "bands": True}
+        alone = gather_groups(population, test_set, replace(columns, by=()), **options).whole
+    elif bands and value is not None:
         population = population.banded(BAND, value)
         if columns.id is None:
             test_set = test_set.banded(BAND, value)
         parts = test_parts = (BAND,)
 
-    options: dict[str, Any] = {"missing": missing, "nullable": by}
-    whole = population.tally([*parts, columns.predicted], value, progress=progress, **options)
+    how: dict[str, Any] = {"missing": missing, "nullable": by}
+    whole = population.tally([*parts, columns.predicted], value, progress=progress, **how)
     if columns.id is not None:
         audited = matched_tally(population, test_set, columns, test_parts, missing)
     else:
         keys = [*test_parts, columns.true, columns.predicted]
-        audited = test_set.tally(keys, value, **options)
+        audited = test_set.tally(keys, value, **how)
     seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
     if classes is not None:
         labels = _listed_classes(classes, (population, test_set), seen)
@@ -94,7 +99,8 @@ def gather_groups(
             "known exactly in any. Name the `id` column, or add the columns."
         )
     figures = _figures(whole, labels, axes=1), _figures(audited, labels, axes=2)
-    if bands:
+    cells = None
+    if bands and alone is None:
         cells = banded_counts(*figures, labels, whole.signed)
         figures = figures[0].merged(), figures[1].merged()
     found = assemble(
@@ -108,8 +114,10 @@ def gather_groups(
         warnings=notes,
     )
     _check_placed(found, population, test_set, overlap=overlap)
-    if bands and cells is not None and _fits(cells, overlap):
+    if cells is not None and _fits(cells, overlap):
         found = replace(found, whole=replace(found.whole, bands=cells))
+    if alone is not None:
+        found = replace(found, whole=alone)
     return found
 
 

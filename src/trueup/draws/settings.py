@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,7 @@ class Settings:
     progress: Callable[[float], None] | None = None
     P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
     regression: Regression | None = None
+    executor: Executor | None = None
 
     @property
     def from_population(self) -> bool:
@@ -89,6 +91,7 @@ def make_settings(
     interval: float,
     seed: int | None,
     progress: Callable[[float], None] | None = None,
+    executor: Executor | None = None,
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.
 
@@ -123,6 +126,7 @@ def make_settings(
         seed=int(seed),
         rng=np.random.Generator(np.random.SFC64(seed)),
         progress=progress,
+        executor=executor,
         P=None if P is None else _known_rates(P, K, method),
         regression=prior if isinstance(prior, Regression) else None,
     )

@@ -222,9 +222,9 @@ def _groups(
 
 
 def _whole(stratum: Stratum, counts: Counts, settings: Settings) -> Whole:
-    """The draws that groups are parts of, with the cells' own columns where there are bands."""
-    P, beta = (stratum.P, stratum.beta) if stratum.cells is None else stratum.cells
-    return Whole(P, beta, stratum.u, _means(stratum, counts, settings))
+    """The draws that groups are parts of; signed totals need the mean value of each class."""
+    means = _means(stratum, counts, settings) if counts.signed else None
+    return Whole(stratum.P, stratum.beta, stratum.u, means)
 
 
 def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | None:

@@ -28,11 +28,13 @@ __all__ = ["Layer", "draw_layer", "learn_layer"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(4000.0), 24))
-POWER = -0.1
+ONE_P = 0.35
+"""Prior probability of one P for all groups: the last κ of the grid, with λ = 1."""
+KAPPAS = np.append(np.exp(np.linspace(np.log(2.0), np.log(1500.0), 20)), 1e6)
+POWER = -0.3
 """Grid of κ, and the power of κ in its prior, per unit of log κ."""
 LAMBDAS = np.linspace(0.0, 1.0, 5)
-FREE = np.array([1.0, 1.0, 1.0, 1.0, 10.0])
+FREE = np.array([1.0, 1.0, 1.0, 1.0, 3.0])
 LINK = 0.1
 """Grid of λ; its prior in "columns", which favours one P; how closely λ follows κ in "rows"."""
 LEAST = 0.5
@@ -94,11 +96,20 @@ def learn_layer(
     link = -0.5 * ((LAMBDAS[:, None] - _left_to_base_rates(v_hat, rows, beta)) / LINK) ** 2
     link -= np.log(np.exp(link).sum(axis=0))
     free = np.repeat(np.log(FREE / FREE.sum())[:, None], len(KAPPAS), axis=1)
-    log_p = fit + (np.stack([link, free]) + POWER * np.log(KAPPAS))[..., None]
+    free[:, -1] = np.where(LAMBDAS == 1, 0.0, -np.inf)
+    log_p = fit + (np.stack([link, free]) + _log_prior())[..., None]
     p = np.exp(log_p - log_p.max()).sum(axis=-1)
     pick = rng.choice(p.size, size, p=p.ravel() / p.sum())
     family, j, i = np.unravel_index(pick, p.shape)
     return LAMBDAS[j], KAPPAS[i], family == 0
+
+
+def _log_prior() -> Floats:
+    """Log prior of each κ."""
+    p = KAPPAS**POWER
+    p[:-1] *= (1 - ONE_P) / p[:-1].sum()
+    p[-1] = ONE_P
+    return np.asarray(np.log(p))
 
 
 def column_scale(rows: Floats, c: Floats) -> Floats:
