@@ -1,5 +1,7 @@
 """Groups: exact oracles for one group, and what must hold on every draw."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -9,11 +11,13 @@ from scipy.stats import beta as beta_distribution
 
 from trueup.aggregate.groups.allocate import allocate_groups
 from trueup.aggregate.groups.base_rates import base_rates
-from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
-from trueup.aggregate.groups.draw import correct_groups, draw_groups, mean_values
+from trueup.aggregate.groups.concentration import fit_groups
+from trueup.aggregate.groups.draw import Whole, correct_groups
 from trueup.aggregate.groups.quantiles import mid_quantiles
-from trueup.count.counts import make_counts
-from trueup.errors import DataError
+from trueup.aggregate.groups.values import mean_values
+from trueup.count.counts import make_counts, split
+from trueup.draws.base_rates import columns
+from trueup.errors import DataError, EstimateError
 
 P2 = np.array([[0.9, 0.1], [0.3, 0.7]])
 P3 = np.array([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.25, 0.7]])
@@ -225,69 +229,118 @@ def make(rng, K=2, B=12, totals=True, signed=False):
     return P, make_counts(n, v_hat, sums.sum(axis=1), squares.sum(axis=1), t, t2, signed=signed)
 
 
+def whole_of(P, data, rng):
+    """Draws of a whole: any counts or totals that its units can have."""
+    rest, exact = split(data, overlap=True)
+    beta = base_rates(P, data.v_hat.sum(axis=0))
+    c = columns(P, beta)
+    if data.u_hat is None:
+        M = rng.multinomial(rest.v_hat.sum(axis=0), c.swapaxes(1, 2)).sum(axis=1)
+        return Whole(P, beta, M + exact.sum(axis=0))
+    u = c @ rest.u_hat.sum(axis=0)
+    means = rng.normal(size=(len(P), data.K)) if data.signed else None
+    return Whole(P, beta, u + exact.sum(axis=0), means)
+
+
+@pytest.mark.parametrize("differ", [False, True])
 @pytest.mark.parametrize("K", [2, 4])
 @pytest.mark.parametrize("totals", [False, True])
-def test_every_draw_adds_up_and_is_permissible(rng, K, totals):
+def test_every_draw_is_permissible_and_adds_up_to_the_whole(rng, K, totals, differ):
     P, data = make(rng, K, totals=totals)
-    beta = base_rates(P, data.v_hat.sum(axis=0))
-    means = rng.lognormal(size=(len(P), K))
-    answer = correct_groups(P, beta, data, rng, means=means)
+    whole = whole_of(P, data, rng)
+    answer = correct_groups(whole, data, rng, rates_differ=differ)
+    assert (answer.layer is not None) == differ
     known = data.n.sum(axis=2) if data.t is None else data.t.sum(axis=2)
     T = data.naive.sum(axis=1)
     assert (answer.draws >= known - 1e-9 * T.max()).all()
-    np.testing.assert_allclose(answer.draws.sum(axis=2), repeat(T, len(P)), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(answer.draws.sum(axis=1), answer.whole, rtol=1e-9)
+    near = {"rtol": 0, "atol": 1e-8 * T.sum()}
+    np.testing.assert_allclose(answer.draws.sum(axis=2), repeat(T, len(P)), **near)
+    np.testing.assert_allclose(answer.draws.sum(axis=1), whole.u, **near)
     assert (answer.draws[:, 0] == 0).all(), "a group without units has nothing"
     assert (answer.lower <= answer.median).all()
     assert (answer.median <= answer.upper).all()
     if not totals:
         assert (answer.draws == np.round(answer.draws)).all()
+        assert (answer.draws.sum(axis=1) == whole.u).all()
 
 
 def test_signed_values_add_up_without_bounds(rng):
     P, data = make(rng, 3, B=40, signed=True)
-    beta = base_rates(P, data.v_hat.sum(axis=0))
-    answer = correct_groups(P, beta, data, rng, means=rng.normal(size=(len(P), 3)))
+    whole = whole_of(P, data, rng)
+    answer = correct_groups(whole, data, rng)
     T = repeat(data.u_hat.sum(axis=1), len(P))
     np.testing.assert_allclose(answer.draws.sum(axis=2), T, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(answer.draws.sum(axis=1), whole.u, rtol=1e-9, atol=1e-9)
     assert (answer.draws < 0).any()
 
 
 def test_a_group_audited_in_full_is_exact(rng):
-    n = np.array([[[5, 2], [1, 4]]])
-    data = make_counts(n, n.sum(axis=1))
-    prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
-    (chunk,) = draw_groups(repeat(P2, 300), prior, data, rng)
-    assert (chunk.draws == np.array([7, 5])).all()
+    n = np.array([[[5, 2], [1, 4]], [[3, 0], [0, 1]]])
+    data = make_counts(n, n.sum(axis=1) + np.array([[0, 0], [30, 10]]))
+    answer = correct_groups(whole_of(repeat(P2, 300), data, rng), data, rng)
+    assert (answer.draws[:, 0] == np.array([7, 5])).all()
 
 
 def test_more_audited_units_than_units_are_refused(rng):
     data = make_counts([[[1, 0], [0, 1]], [[1, 2], [0, 0]]], [[9, 9], [3, 1]])
-    prior = GroupPrior(np.full(300, 5.0), np.full((300, 2), 0.5))
+    beta = repeat([0.5, 0.5], 300)
     with pytest.raises(DataError, match="2 units predicted 1 in part 1, but the population only 1"):
-        next(draw_groups(repeat(P2, 300), prior, data, rng))
+        correct_groups(Whole(repeat(P2, 300), beta, 11 * beta), data, rng)
 
 
-def test_audited_units_inform_unless_they_were_chosen_by_class(rng):
-    n = np.array([[[0, 0], [0, 30]]])
-    data = make_counts(n, [[30, 60]])
-    prior = GroupPrior(np.full(R, 5.0), repeat([0.8, 0.2]))
-    draws = [
-        next(draw_groups(repeat(P2), prior, data, rng, audited_inform=inform)).draws[:, 0, 1]
-        for inform in (True, False)
-    ]
-    error = np.sqrt((draws[0].var() + draws[1].var()) / R)
-    assert draws[0].mean() - draws[1].mean() > 5 * error
+@pytest.mark.parametrize("differ", [False, True])
+def test_audited_units_inform_unless_they_were_chosen_by_class(rng, differ):
+    """Two groups with the same predictions; all units audited in one of them are of class 1."""
+    n = np.array([[[0, 0], [0, 30]], [[20, 10], [0, 0]]])
+    data = make_counts(n, [[330, 360], [330, 360]])
+    whole = whole_of(repeat(P2, 2000), data, rng)
+    apart = []
+    for inform in (True, False):
+        options = {"audited_inform": inform, "rates_differ": differ}
+        draws = correct_groups(whole, data, rng, **options).draws[:, :, 1]
+        apart.append((draws[:, 0] - 30 - draws[:, 1]).mean() / draws[:, 0].std())
+    assert apart[0] - apart[1] > 0.5  # draws have errors of 0.03
 
 
-def test_chunks_and_kept_draws(rng, monkeypatch):
-    monkeypatch.setattr("trueup.aggregate.groups.draw.CHUNK", 1)
+def test_blocks_and_draws_that_are_not_kept(rng, monkeypatch):
+    monkeypatch.setattr("trueup.aggregate.groups.draw.BLOCK", 1)
+    monkeypatch.setattr("trueup.aggregate.groups.draw.MOST_MEMORY", 1)
     P, data = make(rng, totals=False)
-    beta, seen = base_rates(P, data.v_hat.sum(axis=0)), []
-    answer = correct_groups(P, beta, data, rng, keep=False, progress=seen.append)
-    assert answer.draws is None
-    assert seen == [(b + 1) / len(data.v_hat) for b in range(len(data.v_hat))]
-    assert (answer.whole.sum(axis=1) == data.v_hat.sum()).all()
+    whole, seen = whole_of(P, data, rng), []
+    seed = rng.integers(2**32)
+    answers = [
+        correct_groups(whole, data, np.random.default_rng(seed), keep=keep, progress=seen.append)
+        for keep in (False, True)
+    ]
+    assert answers[0].draws is None
+    assert seen == 2 * [(r + 1) / len(P) for r in range(len(P))]
+    np.testing.assert_allclose(answers[0].mean, answers[1].mean, rtol=1e-6)
+    np.testing.assert_allclose(answers[1].draws.mean(axis=0), answers[1].mean)
+
+
+@pytest.mark.parametrize("differ", [False, True])
+def test_an_executor_gives_the_same_numbers(rng, differ, monkeypatch):
+    monkeypatch.setattr("trueup.aggregate.groups.draw.BLOCK", 1000)
+    P, data = make(rng, 3)
+    whole, seed = whole_of(P, data, rng), rng.integers(2**32)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        there, here = (
+            correct_groups(whole, data, np.random.default_rng(seed), rates_differ=differ, **option)
+            for option in ({"executor": pool}, {})
+        )
+    assert (there.draws == here.draws).all()
+
+
+def test_an_executor_that_fails_is_told(rng, monkeypatch):
+    monkeypatch.setattr("trueup.aggregate.groups.draw.BLOCK", 1000)
+    P, data = make(rng)
+
+    class Broken(ThreadPoolExecutor):
+        def submit(self, *job):
+            raise RuntimeError("the cluster is gone")
+
+    with pytest.raises(EstimateError, match="executor failed after 0 of 200 draws: the cluster"):
+        correct_groups(whole_of(P, data, rng), data, rng, executor=Broken())
 
 
 def test_mid_quantiles_follow_their_definition(rng):

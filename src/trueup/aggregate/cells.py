@@ -55,5 +55,10 @@ def share_values(
     A = np.where(some, (v - 1) / np.where(some, spread, 1.0) - 1.0, 0.0)
     picked = rng.standard_gamma(np.maximum(A, 1e-3) * share)
     total = picked.sum(axis=axis, keepdims=True)
+    if (lost := some & (total == 0) & (v > 0)).any():  # a unit with all the value, to one class
+        up = np.cumsum(share, axis=axis)
+        one = (rng.random(total.shape) < up) & (up > 0)
+        first = np.diff(one.astype(np.int8), axis=axis, prepend=0) > 0
+        share, total = np.where(lost, first, share), np.where(lost, 0.0, total)
     drawn = some & (total > 0)
     return np.asarray(np.where(drawn, picked / np.where(drawn, total, 1.0), share))

@@ -69,8 +69,8 @@ def gather_groups(
     test_parts = strata if absent else parts
     bands = bands and value is not None and not strata
     alone = None
-    if bands and by:  # the whole is counted as if nobody had asked for groups
-        options = {"overlap": overlap, "classes": classes, "missing": missing, "bands": True}
+    if by and value is not None and not strata:  # the whole as if nobody had asked for groups
+        options = {"overlap": overlap, "classes": classes, "missing": missing, "bands": bands}
         alone = gather_groups(population, test_set, replace(columns, by=()), **options).whole
     elif bands and value is not None:
         population = population.banded(BAND, value)

@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 STEPS = 12
 CLOSE = 0.1
-"""At most 12 steps of Newton's method per class, until the rest is below 0.1 standard deviations."""
+"""At most 12 steps, until the rest is below 0.1 of the standard deviation of as many units."""
 FAR = 30.0
 """Log odds are not tilted further than this."""
 ROUNDS = 60
@@ -30,28 +30,23 @@ MIX = (0.0, 1e-9, 1e-6, 1e-3, 0.03, 0.3, 1.0)
 
 def tilt_to(c: Floats, x: Floats, omega: Floats | float, X: Floats) -> Floats:
     """Tilt the columns c (K, r, L, B) so that Σ x c is X (K, r); x is (L, B), omega (r, L, B)."""
-    K = len(c)
     t = np.zeros(X.shape)
     flat = np.isscalar(omega)
     tilted = c
     for _ in range(STEPS):
         part = x * tilted
         total = part.sum(axis=(2, 3))
-        var = part * (1 - tilted)
-        own = var.sum(axis=(2, 3))
-        slope = own if flat else (omega * var).sum(axis=(2, 3))
-        if (np.abs(X - total) <= CLOSE * np.sqrt(own) + 1e-9 * np.abs(X)).all():
+        if (np.abs(X - total) <= CLOSE * np.sqrt(total) + 1e-9 * np.abs(X)).all():
             break
-        step = np.clip((X - total) / np.maximum(slope, 1e-300), -2.0, 2.0)
-        t = np.clip(t + (step if K == 2 else 0.8 * step), -FAR, FAR)
+        # the curvature is diag(slope) at most, so that no step overshoots; equal cells: Newton's
+        slope = total if flat else (omega * part).sum(axis=(2, 3))
+        t = np.clip(t + np.clip((X - total) / np.maximum(slope, 1e-300), -2.0, 2.0), -FAR, FAR)
         tilted = c * np.exp(np.clip(omega * t[:, :, None, None], -FAR, FAR))
         tilted /= tilted.sum(axis=0)
     return tilted
 
 
-def allocate_to(
-    c: Floats, v: Integers, X: Floats | None, rng: np.random.Generator
-) -> Integers:
+def allocate_to(c: Floats, v: Integers, X: Floats | None, rng: np.random.Generator) -> Integers:
     """Draw M (K, r, L, B): the v (L, B) units of each cell fall as c; with X, they add up to it."""
     K, r = c.shape[:2]
     M = np.empty(c.shape, dtype=np.int64)
@@ -109,7 +104,7 @@ def meet_totals(u: Floats, T: Floats, X: Floats) -> Floats:
                 break
             y *= np.where(row > 0, T / np.where(row > 0, row, 1.0), 0.0)
         total = y.sum(axis=2)
-        close = np.abs(total - X[:, todo]).max(axis=0) <= 1e-6 * grand
+        close = np.abs(total - X[:, todo]).max(axis=0) <= 1e-9 * grand
         out[:, todo] = y
         done[todo[close]] = True
     return out
