@@ -320,8 +320,13 @@ class _Job:
         **changes: Any,
     ) -> Estimate:
         options = self.options | changes
-        more = {"classes": self.counts.classes, "progress": progress, "executor": executor}
-        settings = make_settings(self.counts.K, **more, **options)
+        settings = make_settings(
+            self.counts.K,
+            classes=self.counts.classes,
+            progress=progress,
+            executor=executor,
+            **options,
+        )
         if self.parts is None:
             from trueup.estimate.methods import estimate
 

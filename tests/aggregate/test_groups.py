@@ -43,8 +43,8 @@ def compositions(n, K):
 def enumerate_group(P, a, v_hat, known):
     """Pr(v) by enumerating every table M: multinomial weights times Dirichlet-multinomial."""
     K, mass = len(a), {}
-    for columns in product(*(compositions(n, K) for n in v_hat)):
-        M = np.array(columns).T
+    for table in product(*(compositions(n, K) for n in v_hat)):
+        M = np.array(table).T
         v = M.sum(axis=1)
         x = v + known
         log_p = (M * np.log(P) - gammaln(M + 1)).sum() + (gammaln(a + x) - gammaln(a)).sum()

@@ -70,8 +70,15 @@ def gather_groups(
     bands = bands and value is not None and not strata
     alone = None
     if by and value is not None and not strata:  # the whole as if nobody had asked for groups
-        options = {"overlap": overlap, "classes": classes, "missing": missing, "bands": bands}
-        alone = gather_groups(population, test_set, replace(columns, by=()), **options).whole
+        alone = gather_groups(
+            population,
+            test_set,
+            replace(columns, by=()),
+            overlap=overlap,
+            classes=classes,
+            missing=missing,
+            bands=bands,
+        ).whole
     elif bands and value is not None:
         population = population.banded(BAND, value)
         if columns.id is None:

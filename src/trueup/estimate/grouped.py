@@ -215,8 +215,9 @@ def _groups(
         np.add.at(draws.transpose(1, 0, 2), found.group[cells], answer.draws.transpose(1, 0, 2))
         if settings.progress is not None:
             settings.progress((j + 1) / len(strata))
-    summed = summary(draws, settings.interval, discrete=not counts.totals)
-    figures = {"naive": groups.counts.naive} | dict(zip(names, summed, strict=True))
+    every = summary(draws, settings.interval, discrete=not counts.totals)
+    figures = {"naive": groups.counts.naive}
+    figures |= dict(zip(names, every, strict=True))
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
 

@@ -81,7 +81,7 @@ def _meet(m: Integers, most: Integers, p: Floats, X: float, rng: np.random.Gener
 
 
 def meet_totals(u: Floats, T: Floats, X: Floats) -> Floats:
-    """Scale the totals u (K, r, B), which sum to T (B,) over classes, so that groups sum to X (K, r).
+    """Scale the totals u (K, r, B) so that classes sum to T (B,) and groups to X (K, r).
 
     Proportional fitting. Where it fails, since a class has value in too few groups, some of the
     whole's own shares is mixed in, as much as it takes.

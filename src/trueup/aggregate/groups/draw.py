@@ -47,8 +47,9 @@ MOST_MEMORY = 1_500_000_000
 
 
 class Whole(NamedTuple):
-    """Draws of the whole: P (R, K, L), base rates (R, K), counts or totals u (R, K), and, for
-    signed totals without bands, the mean value per class (R, K).
+    """Draws of the whole: P (R, K, L), base rates (R, K) and counts or totals u (R, K).
+
+    Signed totals also have the mean value per class, (R, K).
     """
 
     P: Floats
@@ -171,7 +172,9 @@ def correct_groups(
         part = slice(start, start + max(1, BLOCK // (R * K)))
         some = np.asarray(draws[:, part], dtype=float)
         summary[:, part] = figures(some, interval, discrete=data.u_hat is None)
-    return GroupAnswer(*summary, draws if keep else None, prior, told)
+    median, mean, sd, lower, upper = summary
+    kept = draws if keep else None
+    return GroupAnswer(median, mean, sd, lower, upper, kept, prior, told)
 
 
 def _store(R: int, B: int, K: int, keep: bool) -> Any:
@@ -219,7 +222,8 @@ def _jobs(
     starts = range(0, len(whole.P), width)
     for start, own in zip(starts, rng.spawn(len(starts)), strict=True):
         part = slice(start, start + width)
-        some = Whole(*(None if x is None else x[part] for x in whole))
+        means = None if whole.means is None else whole.means[part]
+        some = Whole(whole.P[part], whole.beta[part], whole.u[part], means)
         cut = None if layer is None else Layer(*(x[part] for x in layer))
         yield _Block(some, a[part], cut, rest, known), own
 
@@ -231,7 +235,6 @@ def _draw(block: _Block, rng: np.random.Generator) -> Floats:
     shape = block.a.T[:, None, :]
     if layer is None:
         shape = shape + n.T[:, :, None]
-        lam: Floats | float = 1.0
     else:
         # the part of the audited units that says something of other columns too
         counted = n.sum(axis=1).T[:, :, None]  # (L, B, 1)
@@ -250,19 +253,20 @@ def _draw(block: _Block, rng: np.random.Generator) -> Floats:
         own = draw_layer(layer, c, tilt, n, rng)
         omega = 1 + v / (layer.kappa[:, :, None] + n.sum(axis=1).T + 1)
     if rest.u_hat is None:
-        own = tilt_to(own, v, omega, X.T)
-        return allocate_to(own, v, X.T, rng).sum(axis=2).transpose(1, 2, 0).astype(float)
+        own = tilt_to(own, v.astype(float), omega, X.T)
+        M = allocate_to(own, v, X.T, rng)
+        return np.asarray(M.sum(axis=2).transpose(1, 2, 0), dtype=float)
     u, w = rest.u_hat.T, None if rest.w_hat is None else rest.w_hat.T
     if rest.signed:
         M = allocate_to(own, v, None, rng)
-        banded = len(v) > len(P[0])
-        if banded and w is not None:
+        if means is None and w is not None:  # in bands, whose values have one sign
             drawn = (share_values(M, v, u, w, rng, axis=0) * u).sum(axis=2)
         else:
-            drawn = split_signed(M, means, v, u, w, rng)
+            r = np.zeros(X.shape) if means is None else means
+            drawn = split_signed(M, r, v, u, w, rng)
         size = (np.abs(u) if w is None else w).sum(axis=0)
         drawn += (X.T - drawn.sum(axis=2))[:, :, None] * (size / max(float(size.sum()), 1e-300))
-        return drawn.transpose(1, 2, 0)
+        return np.asarray(drawn.transpose(1, 2, 0))
     own = tilt_to(own, u, omega, X.T)
     M = allocate_to(own, v, None, rng)
     share = M / np.maximum(v, 1) if w is None else share_values(M, v, u, w, rng, axis=0)

@@ -100,8 +100,8 @@ def learn_layer(
     log_p = fit + (np.stack([link, free]) + _log_prior())[..., None]
     p = np.exp(log_p - log_p.max()).sum(axis=-1)
     pick = rng.choice(p.size, size, p=p.ravel() / p.sum())
-    family, j, i = np.unravel_index(pick, p.shape)
-    return LAMBDAS[j], KAPPAS[i], family == 0
+    at_family, at_lam, at_kappa = np.unravel_index(pick, p.shape)
+    return LAMBDAS[at_lam], KAPPAS[at_kappa], at_family == 0
 
 
 def _log_prior() -> Floats:
@@ -137,7 +137,7 @@ def _left_to_base_rates(v_hat: Integers, rows: Floats, beta: Floats) -> Floats:
 
 
 def draw_layer(
-    layer: Layer, c: Floats, tilt: Floats, n: Integers, rng: np.random.Generator
+    layer: Layer, c: Floats, tilt: Floats, n: Floats, rng: np.random.Generator
 ) -> Floats:
     """Draw the groups' columns c^(b) (K, r, L, B).
 
