@@ -15,8 +15,9 @@ import numpy as np
 import trueup as tu
 from trueup.aggregate.groups.base_rates import base_rates
 from trueup.aggregate.groups.concentration import fit_groups
-from trueup.aggregate.groups.draw import correct_groups, mean_values
+from trueup.aggregate.groups.draw import Whole, correct_groups
 from trueup.count.counts import Counts, make_counts
+from trueup.draws.base_rates import columns
 
 P = np.array([[0.95, 0.05], [0.15, 0.85]])
 SIZES = (5, 20, 100, 500, 2000)
@@ -50,7 +51,9 @@ def main() -> None:
         est = tu.correct_counts(n, data.v_hat.sum(axis=0), draws=R, overlap=False)
         assert est.P is not None
         beta = base_rates(est.P, data.v_hat.sum(axis=0))
-        means = mean_values(np.tile(data.u_hat.sum(axis=0), (R, 1)), beta, int(data.v_hat.sum()))
+        c = columns(est.P, beta)
+        wholes = {"counts": Whole(est.P, beta, est.whole)}
+        wholes["totals"] = Whole(est.P, beta, c @ data.u_hat.sum(axis=0))
         own = numpys_own(est.P, beta, data, rng)
         start = time.process_time()
         fit_groups(est.P, beta, data.v_hat, np.zeros(data.v_hat.shape), rng)
@@ -58,7 +61,7 @@ def main() -> None:
         print(f"{B:8,} {'learn κ, μ':<10} {fixed:6.1f}   (part of both below, the same for any B)")
         for what, some in (("counts", make_counts(None, data.v_hat)), ("totals", data)):
             start, clock = time.process_time(), time.perf_counter()
-            correct_groups(est.P, beta, some, rng, means=means)
+            correct_groups(wholes[what], some, rng)
             took = seconds[what, B] = time.process_time() - start
             per, wall = 1e6 * took / B, (time.perf_counter() - clock) / own
             row = f"{took:8.1f} {per:9.1f} {own:8.1f} {took / own:6.2f} {wall:6.2f}"

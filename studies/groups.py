@@ -1,10 +1,13 @@
-"""Groups and strata on data whose truth is known: coverage and mean squared error.
+"""Groups and strata on data whose truth is known: coverage, width and mean squared error.
 
     python studies/groups.py --replications 50
+    python studies/groups.py --only differ --replications 40 --classes 2
 
-40 groups each of 5, 20, 100, 500 and 2,000 units whose base rates differ, lognormal values that are
-larger in the rarer classes, and a random test set of 500; then 10 strata whose error rates differ,
-with 30 test units each.
+Sizes: 40 groups each of 5, 20, 100, 500 and 2,000 units whose base rates differ, lognormal values
+that are larger in the rarer classes, and a random test set of 500. Differ: 10 groups of 2,000 and
+60 of 300 units whose error rates are the same, or rows of P drawn from Dir(100 p) or Dir(20 p), and
+quartiles of a feature as groups of a real classifier (scikit-learn's breast cancer). Strata: 10
+strata whose error rates differ, with 30 test units each.
 """
 
 from __future__ import annotations
@@ -13,12 +16,10 @@ import argparse
 import warnings
 
 import numpy as np
+import pyarrow as pa
 
 import trueup as tu
 from trueup.aggregate.allocation import allocate
-from trueup.aggregate.groups.base_rates import base_rates
-from trueup.aggregate.groups.draw import correct_groups, mean_values
-from trueup.count.counts import make_counts
 from trueup.draws.contingency import plug_in
 from trueup.draws.pooling import POOLINGS, draw_rows, pool_strata
 from trueup.errors import EstimateError, TrueupWarning
@@ -39,79 +40,89 @@ RATES = {
         ),
     ),
 }
+CONFUSED = np.array(
+    [[0, 4, 3, 2, 1], [3, 0, 3, 2, 2], [2, 3, 0, 3, 2], [1, 3, 3, 0, 3], [2, 2, 3, 3, 0]]
+)
+DIFFER = {
+    2: (np.array([12.0, 3.0]), np.array([[0.95, 0.05], [0.15, 0.85]])),
+    5: (np.array([6.0, 3.0, 2.0, 2.0, 2.0]), 0.8 * np.eye(5) + 0.02 * CONFUSED),
+}
+LAYOUTS = ((10, 2000), (60, 300))
 
 
-def make(K: int, rng: np.random.Generator, n: int = 500, tied: bool = False):
-    """Give units (group, true, predicted, y) as group tables, the truth, and a test set's cells."""
+def units(base: np.ndarray, P: np.ndarray, size: np.ndarray, rng: np.random.Generator):
+    """Draw group, true class, predicted class and value of every unit; P is (B, K, K)."""
+    group = np.repeat(np.arange(len(size)), size)
+    s = (rng.random(len(group))[:, None] > base.cumsum(axis=1)[group, :-1]).sum(axis=1)
+    s_hat = (rng.random(len(group))[:, None] > P.cumsum(axis=2)[group, s, :-1]).sum(axis=1)
+    return group, s, s_hat, np.exp(1.0 + 0.5 * (s > 0) + rng.standard_normal(len(group)))
+
+
+def cancer(rng: np.random.Generator, N: int = 20_000):
+    """Return the same of a real classifier; groups are quartiles of a feature it has not seen."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+
+    data = load_breast_cancer()
+    order = rng.permutation(len(data.target))
+    train, held = order[:60], order[60:]
+    X = data.data[:, [1, 4, 8]]
+    model = LogisticRegression(max_iter=2000).fit(X[train], data.target[train])
+    i = held[rng.integers(0, len(held), N)]
+    quartile = np.searchsorted(np.quantile(data.data[:, 6], [0.25, 0.5, 0.75]), data.data[:, 6])
+    y = data.data[i, 3] * np.exp(0.02 * rng.standard_normal(N))
+    return quartile[i], data.target[i], model.predict(X[i]), y
+
+
+def answer(found, value: bool, n: int, rng: np.random.Generator, **options):
+    """Correct with a random test set of n; return the estimate and the truth (B, K)."""
+    group, s, s_hat, y = found
+    K, B = int(s.max()) + 1, int(group.max()) + 1
+    table = pa.table({"group": group, "predicted": s_hat, "y": y, "id": np.arange(len(s))})
+    audited = rng.choice(len(s), n, replace=False)
+    test = pa.table({"id": audited, "true": s[audited]})
+    options = {"classes": list(range(K)), "draws": 1000, "seed": int(rng.integers(2**32))} | options
+    est = tu.correct(table, test, by="group", value="y" if value else None, id="id", **options)
+    return est, np.bincount(group * K + s, y if value else None, B * K).reshape(B, K)
+
+
+def judge(est, truth) -> dict[str, np.ndarray]:
+    """Coverage, width and squared errors of each group and class."""
+    figures = est.groups.figures
+    slack = 1e-9 * truth.sum()
+    inside = (figures["lower"] <= truth + slack) & (truth - slack <= figures["upper"])
+    return {
+        "cover": inside,
+        "width": figures["upper"] - figures["lower"],
+        "median": (figures["estimate"] - truth) ** 2,
+        "mean": (figures["mean"] - truth) ** 2,
+    }
+
+
+def replicate(K: int, value: bool, rng: np.random.Generator, tied: bool) -> dict[str, np.ndarray]:
+    """One replication of groups of five sizes, with the classical estimates beside it."""
     a, P = RATES[K]
     size = np.repeat(SIZES, EACH)
-    rates = rng.dirichlet(a, len(size))
+    base = rng.dirichlet(a, len(size))
     if tied:  # large groups have other base rates than small ones
-        rates = rates * (size[:, None] / 100.0) ** (0.3 * np.arange(K))
-        rates /= rates.sum(axis=1, keepdims=True)
-    group = np.repeat(np.arange(len(size)), size)
-    true = (rng.random(len(group))[:, None] > rates.cumsum(axis=1)[group]).sum(axis=1)
-    predicted = (rng.random(len(group))[:, None] > P.cumsum(axis=1)[true]).sum(axis=1)
-    y = np.exp(1.0 + 0.5 * (true > 0) + rng.standard_normal(len(group)))
-    test = rng.choice(len(group), n, replace=False)
-    cells = np.zeros((K, K), dtype=np.int64)
-    np.add.at(cells, (true[test], predicted[test]), 1)
-
-    def table(column: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-        flat = np.bincount(group * K + column, weight, minlength=len(size) * K)
-        return flat.reshape(len(size), K)
-
-    data = make_counts(None, table(predicted), table(predicted, y), table(predicted, y**2))
-    return data, cells, {"counts": table(true), "totals": table(true, y)}
-
-
-def replicate(K: int, rng: np.random.Generator, tied: bool) -> dict[str, dict[str, np.ndarray]]:
-    """One replication: squared errors of each method, coverage, and how the whole compares."""
-    data, cells, truth = make(K, rng, tied=tied)
-    v_hat, u_hat, w_hat = (x.sum(axis=0) for x in (data.v_hat, data.u_hat, data.w_hat))
-    options = {"method": "joint", "draws": 1000, "overlap": False, "seed": int(rng.integers(2**31))}
-    whole = {
-        "counts": tu.correct_counts(cells, v_hat, **options),
-        "totals": tu.correct_counts(cells, v_hat, u_hat, w_hat, **options),
+        base = base * (size[:, None] / 100.0) ** (0.3 * np.arange(K))
+        base /= base.sum(axis=1, keepdims=True)
+    est, truth = answer(units(base, np.repeat(P[None], len(size), 0), size, rng), value, 500, rng)
+    n, naive = est.counts.n, est.groups.figures["naive"]
+    return judge(est, truth) | {
+        "naive": (naive - truth) ** 2,
+        "inverse": (np.linalg.solve(plug_in(n).T, naive.T).T - truth) ** 2,
+        "calibrated": (naive @ (n / np.maximum(n.sum(axis=0), 1)).T - truth) ** 2,
     }
-    P_hat, c_hat = plug_in(cells), cells / np.maximum(cells.sum(axis=0), 1)
-    out = {}
-    for what, est in whole.items():
-        some = make_counts(None, data.v_hat) if what == "counts" else data
-        beta = base_rates(est.P, v_hat)
-        means = (
-            mean_values(est.draws, beta, int(v_hat.sum()), w_hat.sum())
-            if what == "totals"
-            else None
-        )
-        answer = correct_groups(est.P, beta, some, rng, means=means)
-        x = truth[what]
-        inside = (answer.lower <= x + 1e-9) & (x <= answer.upper + 1e-9)
-        total, sd = x.sum(axis=0), est.draws.std(axis=0)
-        whole_low, whole_high = np.quantile(answer.whole, [0.025, 0.975], axis=0)
-        out[what] = {
-            "cover": inside,
-            "median": (answer.median - x) ** 2,
-            "mean": (answer.mean - x) ** 2,
-            "naive": (some.naive - x) ** 2,
-            "inverse": (np.linalg.solve(P_hat.T, some.naive.T).T - x) ** 2,
-            "calibrated": (some.naive @ c_hat.T - x) ** 2,
-            "whole cover": (whole_low <= total) & (total <= whole_high),
-            "whole shift": (answer.whole.mean(axis=0) - est.draws.mean(axis=0)) / sd,
-            "whole sd": answer.whole.std(axis=0) / sd,
-            "whole mse": (np.median(answer.whole, axis=0) - total) ** 2,
-            "ungrouped mse": (np.median(est.draws, axis=0) - total) ** 2,
-            "kappa": np.median(answer.prior.kappa),
-        }
-    return out
 
 
-def print_groups(K: int, replications: int, rng: np.random.Generator, tied: bool = False) -> None:
+def print_sizes(K: int, replications: int, rng: np.random.Generator, tied: bool = False) -> None:
     """Print one table for counts and one for totals."""
-    runs = [replicate(K, rng, tied) for _ in range(replications)]
-    for what in ("counts", "totals"):
-        stacked = {k: np.array([run[what][k] for run in runs]) for k in runs[0][what]}
+    for value in (False, True):
+        runs = [replicate(K, value, rng, tied) for _ in range(replications)]
+        stacked = {name: np.array([run[name] for run in runs]) for name in runs[0]}
         note = ", base rates tied to size" if tied else ""
+        what = "totals" if value else "counts"
         print(f"\nK = {K}, {what}{note}, {replications} replications")
         names = ("median", "mean", "naive", "inverse", "calibrated")
         print(f"{'units':>6} {'cover':>7} {'±':>6}", *(f"{name:>11}" for name in names))
@@ -120,18 +131,61 @@ def print_groups(K: int, replications: int, rng: np.random.Generator, tied: bool
             cover = stacked["cover"][:, rows].mean(axis=(1, 2))  # groups of one run share P's error
             error = cover.std(ddof=1) / np.sqrt(len(cover))
             mse = [stacked[name][:, rows].mean() for name in names]
-            print(
-                f"{size:6,} {cover.mean():7.3f} {error:6.3f}",
-                *(f"{x:11.4g}" for x in mse),
-            )
-        shift, ratio = stacked["whole shift"], stacked["whole sd"]
-        print(
-            f"the whole, sum over groups: cover {stacked['whole cover'].mean():.3f}; against the "
-            f"ungrouped posterior: mean apart by {shift.mean(axis=0).round(2)} sd (rms "
-            f"{np.sqrt((shift**2).mean()):.2f}), sd ratio {ratio.mean():.2f}, MSE ratio "
-            f"{stacked['whole mse'].mean() / stacked['ungrouped mse'].mean():.2f}; "
-            f"median κ {np.median(stacked['kappa']):.1f}"
-        )
+            print(f"{size:6,} {cover.mean():7.3f} {error:6.3f}", *(f"{x:11.4g}" for x in mse))
+
+
+def print_differ(K: int, replications: int, rng: np.random.Generator, methods: list[str]) -> None:
+    """Print coverage, width and MSE where error rates differ between groups, or do not."""
+    options = {
+        "by": {},
+        "one P": {"pooling": "complete"},
+        "strata": {"strata": "group"},
+    }
+    a, P = DIFFER[K]
+    cases = [(layout, rate) for layout in LAYOUTS for rate in (None, 100.0, 20.0)]
+    cases += [("cancer", None)] if K == 2 else []
+    print(f"\nK = {K}, {replications} replications: coverage / width / MSE against one P's")
+    print(f"{'groups':<11} {'rates':<9} {'n':>5} {'what':<7}", *(f"{m:>22}" for m in methods))
+    for layout, rate in cases:
+        for n in (300, 1500):
+            for value in (False, True):
+                runs = []
+                for _ in range(replications):
+                    if layout == "cancer":
+                        found = cancer(rng)
+                    else:
+                        B, size = layout
+                        rows = np.repeat(P[None], B, axis=0)
+                        if rate is not None:
+                            rows = rng.standard_gamma(rate * rows)
+                            rows /= rows.sum(axis=2, keepdims=True)
+                        found = units(rng.dirichlet(a, B), rows, np.full(B, size), rng)
+                    seed = int(rng.integers(2**32))
+                    runs.append(
+                        {
+                            m: judge(
+                                *answer(found, value, n, np.random.default_rng(seed), **options[m])
+                            )
+                            for m in methods
+                        }
+                    )
+                cells = []
+                for m in methods:
+                    cover, width, mse = (
+                        np.mean([run[m][x] for run in runs]) for x in ("cover", "width", "median")
+                    )
+                    one = np.mean([run["one P"]["median"] for run in runs])
+                    cells.append(f"{cover:.3f} {width:8.4g} {mse / one:5.2f}")
+                where = layout if layout == "cancer" else f"{layout[0]} × {layout[1]:,}"
+                rates = (
+                    "real" if layout == "cancer" else "equal" if rate is None else f"Dir({rate:g}p)"
+                )
+                what = "totals" if value else "counts"
+                print(
+                    f"{where:<11} {rates:<9} {n:>5} {what:<7}",
+                    *(f"{c:>22}" for c in cells),
+                    flush=True,
+                )
 
 
 def replicate_strata(rng: np.random.Generator, kappa: float) -> dict[str, np.ndarray]:
@@ -195,21 +249,26 @@ def print_strata(replications: int, rng: np.random.Generator, kappa: float) -> N
 
 
 def main() -> None:
-    """Print the tables of docs/groups.md."""
+    """Print the tables of docs/studies.md."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--replications", type=int, default=50)
-    parser.add_argument("--only", choices=["2", "4", "tied", "strata"], help="one part only")
+    parser.add_argument("--only", choices=["2", "4", "tied", "differ", "strata"])
+    parser.add_argument("--classes", type=int, choices=[2, 5], help="of --only differ")
+    parser.add_argument("--methods", default="by,one P", help='of --only differ; also "strata"')
     options = parser.parse_args()
     warnings.simplefilter("ignore", TrueupWarning)  # 1 in 100 random test sets looks odd
     seed = np.random.SeedSequence().entropy
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     if options.only in (None, "2"):
-        print_groups(2, options.replications, rng)
+        print_sizes(2, options.replications, rng)
     if options.only in (None, "4"):
-        print_groups(4, options.replications, rng)
+        print_sizes(4, options.replications, rng)
     if options.only in (None, "tied"):
-        print_groups(2, options.replications, rng, tied=True)
+        print_sizes(2, options.replications, rng, tied=True)
+    if options.only in (None, "differ"):
+        for K in (2, 5) if options.classes is None else (options.classes,):
+            print_differ(K, options.replications, rng, options.methods.split(","))
     if options.only in (None, "strata"):
         for kappa in (10.0, 30.0, 100.0):
             print_strata(options.replications, rng, kappa)

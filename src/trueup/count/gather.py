@@ -103,7 +103,8 @@ def gather_groups(
     if absent:
         notes.append(
             f"{test_set.name} has no column {absent}: its units inform every group, but are not "
-            "known exactly in any. Name the `id` column, or add the columns."
+            "known exactly in any, and error rates that differ between groups cannot be seen. Name "
+            "the `id` column, or add the columns."
         )
     figures = _figures(whole, labels, axes=1), _figures(audited, labels, axes=2)
     cells = None
