@@ -84,5 +84,5 @@ def test_what_only_python_can_say_is_named():
 def test_the_command_takes_every_option_of_the_function(function):
     command = main.commands["correct"] if function == "correct" else numbers_command
     taken = {option.name for option in command.params}
-    assert set(parameters(function)) - taken <= {"keep_draws"}
+    assert set(parameters(function)) - taken <= {"keep_draws", "executor"}
     assert "progress" in inspect.signature(getattr(tu, function)).parameters

@@ -32,7 +32,11 @@ def parameters(function: str) -> dict[str, Any]:
     4000
     """
     found = inspect.signature(getattr(api, function)).parameters
-    return {name: option.default for name, option in found.items() if name != "progress"}
+    return {
+        name: option.default
+        for name, option in found.items()
+        if name not in ("progress", "executor")
+    }
 
 
 def options_given(est: Estimate) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from trueup.web.numbers import check_work, names_of, options_of, shown
 FEW = 5  # rows to show
 MOST_ROWS = 400  # of the answer on the page; the table to download has them all
 COLUMNS = ("predicted", "true", "value", "id", "by", "strata")
-KNOWN = names_of(correct, "predictions", "test_set", "classes", "P", "keep_draws", "progress")
+KNOWN = names_of(
+    correct, "predictions", "test_set", "classes", "P", "keep_draws", "progress", "executor"
+)
 CHECKED = set(names_of(check))
 
 

@@ -28,10 +28,10 @@ __all__ = ["Layer", "draw_layer", "learn_layer"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-ONE_P = 0.35
+ONE_P = 0.2
 """Prior probability of one P for all groups: the last κ of the grid, with λ = 1."""
 KAPPAS = np.append(np.exp(np.linspace(np.log(2.0), np.log(1500.0), 20)), 1e6)
-POWER = -0.3
+POWER = -0.5
 """Grid of κ, and the power of κ in its prior, per unit of log κ."""
 LAMBDAS = np.linspace(0.0, 1.0, 5)
 FREE = np.array([1.0, 1.0, 1.0, 1.0, 3.0])
