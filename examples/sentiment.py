@@ -42,6 +42,7 @@ est = tu.correct(
     true="sentiment",
     id="message",
     by="month",
+    pooling="complete",
     seed=1,
 )
 print(est)
