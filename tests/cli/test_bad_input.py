@@ -107,7 +107,7 @@ def test_not_a_table(tmp_path):
     parquet = tmp_path / "broken.parquet"
     parquet.write_bytes(b"PAR1 this is not one PAR1")
     refused(["correct", str(parquet), str(parquet)], "broken.parquet")
-    refused(["correct", "table.xlsx", str(parquet)], "CSV, a Parquet")
+    refused(["correct", "table.docx", str(parquet)], "must be a CSV", "must end in one of")
 
 
 def numbers(*extra, test="4,1;2,3", counts="10,90"):
