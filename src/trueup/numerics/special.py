@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ndtri,
         ndtri_exp,
         polygamma,
+        stdtrit,
         xlogy,
     )
 
@@ -37,6 +38,7 @@ __all__ = [
     "ndtri",
     "ndtri_exp",
     "polygamma",
+    "stdtrit",
     "xlogy",
 ]
 

@@ -1,0 +1,161 @@
+"""The audited units one by one: their inclusion probabilities and clusters, and what these change.
+
+A unit is seen through a = y·1[s=g] and f = y·1[ŝ=g] for each class g, with y = 1 for counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.count.names import Columns
+from trueup.errors import DataError
+from trueup.numerics import special
+from trueup.read.table import Table, check_value_kind, plain, refuse_missing, require_columns
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LEAST_CLUSTERS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """True class, predicted class, value, inclusion probability and cluster of audited units."""
+
+    g: Integers
+    h: Integers
+    y: Floats
+    pi: Floats | None = None
+    cluster: Integers | None = None
+
+
+def read_units(
+    population: Table,
+    test_set: Table,
+    columns: Columns,
+    classes: Sequence[Hashable],
+    probability: str | None = None,
+    cluster: str | None = None,
+) -> Units:
+    """Read the audited units; with an `id`, prediction and value come from the population."""
+    kinds = require_columns(test_set, [x for x in (probability, cluster) if x])
+    if probability:
+        check_value_kind(test_set, probability, kinds[probability])
+    own = [columns.id] if columns.id else [columns.predicted]
+    extra = [x for x in (probability, cluster) if x]
+    value = columns.value if columns.id is None else None
+    rows = [[*map(plain, row)] for row in test_set.rows([columns.true, *own, *extra], value=value)]
+    rows = [row for row in rows if row[0] is not None and row[1] is not None]
+    if columns.id:
+        found = population.rows(
+            [columns.id, columns.predicted], value=columns.value, id=columns.id,
+            among=[row[1] for row in rows],
+        )  # fmt: skip
+        by_id = {plain(row[0]): [*map(plain, row[1:])] for row in found}
+        rows = [[row[0], by_id[row[1]][0], *row[2:], *by_id[row[1]][1:]] for row in rows]
+    place = {label: k for k, label in enumerate(classes)}
+    y = np.array([1.0 if columns.value is None else float(row[-1]) for row in rows])
+    return Units(
+        np.array([place[row[0]] for row in rows]),
+        np.array([place[row[1]] for row in rows]),
+        y,
+        None if probability is None else _probabilities(rows, 2, probability, test_set),
+        None if cluster is None else _clusters(rows, 2 + bool(probability), cluster, test_set),
+    )
+
+
+def _probabilities(rows: list[list[Any]], at: int, column: str, table: Table) -> Floats:
+    if nulls := sum(row[at] is None for row in rows):
+        refuse_missing(table, column, nulls)
+    pi = np.array([float(row[at]) for row in rows])
+    bad = ~((pi > 0) & (pi <= 1))
+    if bad.any():
+        raise DataError(
+            f"Column {column!r} of {table.name} must hold inclusion probabilities above 0 and at "
+            f"most 1; got {pi[bad][0]:g}.",
+            hint="weights are not probabilities: give 1/weight. A unit that could not be drawn "
+            "says nothing of the others.",
+        )
+    return pi
+
+
+def _clusters(rows: list[list[Any]], at: int, column: str, table: Table) -> Integers:
+    if nulls := sum(row[at] is None for row in rows):
+        refuse_missing(table, column, nulls)
+    labels: dict[Any, int] = {}
+    found = np.array([labels.setdefault(row[at], len(labels)) for row in rows])
+    if len(labels) < LEAST_CLUSTERS:
+        raise DataError(
+            f"Column {column!r} of {table.name} must name at least {LEAST_CLUSTERS} clusters; "
+            f"got {len(labels)}.",
+            hint="what differs between clusters cannot be learned from so few.",
+        )
+    return found
+
+
+def weighted_difference(units: Units, u_hat: Floats, N: int) -> tuple[Floats, Floats]:
+    """û + N Σ w(a − f)/Σw with w = 1/π, and its variance: Hájek's difference estimator.
+
+    With e = (a − f) − its weighted mean, the variance is m/(m − 1) Σ (1 − π)(we − B)², B the mean
+    of we weighted by 1 − π (Hájek 1964; Särndal, Swensson and Wretman 1992, 5.7 and 6.3), times
+    (N/Σw)². Units drawn for certain (π = 1) add nothing to it. With a `cluster`, the sums of
+    sqrt(1 − π)·(we − B) over clusters stand in for units.
+    """
+    assert units.pi is not None
+    w, K = 1 / units.pi, len(u_hat)
+    side = np.arange(K)[:, None]
+    d = units.y * ((units.g == side).astype(float) - (units.h == side))
+    mean = (w * d).sum(axis=1) / w.sum()
+    e = w * (d - mean[:, None])
+    left = 1 - units.pi
+    B = (left * e).sum(axis=1) / max(float(left.sum()), 1e-300)
+    z = np.sqrt(left) * (e - B[:, None])
+    variance = (N / w.sum()) ** 2 * _of_clusters(z, units.cluster)
+    return u_hat + N * mean, variance
+
+
+def _of_clusters(z: Floats, cluster: Integers | None) -> Floats:
+    """m/(m − 1) Σ z² over units, or over the sums of clusters."""
+    if cluster is not None:
+        z = np.stack([np.bincount(cluster, row) for row in z])
+    m = z.shape[1]
+    return np.asarray(m / max(m - 1, 1) * (z**2).sum(axis=1))
+
+
+def design_effect(units: Units, v_hat: Integers) -> float:
+    """How many times the variance is that of independent units, at least 1.
+
+    Of the calibrated estimator, linearised: z = (v̂_h/n_h)·y·(1[s=g] − ĉ_gh), over all classes. As
+    it is estimated from C clusters, it grows by (t/z)², the quantiles of Student's t with C − 1
+    degrees of freedom and of the normal distribution.
+    """
+    assert units.cluster is not None
+    K = len(v_hat)
+    side = np.arange(K)[:, None]
+    a = (units.g == side).astype(float)
+    weight, c = np.zeros(len(units.g)), np.zeros_like(a)
+    for h in range(K):
+        mine = units.h == h
+        if mine.any():
+            weight[mine] = v_hat[h] / mine.sum()
+            share = (units.y[mine] * a[:, mine]).sum(axis=1) / max(units.y[mine].sum(), 1e-300)
+            c[:, mine] = share[:, None]
+    z = weight * units.y * (a - c)
+    alone, together = _of_clusters(z, None).sum(), _of_clusters(z, units.cluster).sum()
+    C = int(units.cluster.max()) + 1
+    wider = (special.stdtrit(C - 1, 0.975) / special.ndtri(0.975)) ** 2
+    return float(max(together / alone if alone > 0 else 1.0, 1.0) * wider)
+
+
+def fewer(n: Integers, effect: float) -> Integers:
+    """Return test counts (K, L) divided by the design effect, rounded so that rows keep their sums.
+
+    Sums along each row are rounded, not the cells, so that no row loses what its cells would.
+    """
+    total = np.rint(np.cumsum(n, axis=-1) / effect).astype(np.int64)
+    return np.diff(total, axis=-1, prepend=0)

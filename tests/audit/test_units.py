@@ -1,0 +1,92 @@
+"""Unequal probabilities and clusters: textbook variances, beside a survey package's."""
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.second_chance import FRESH_ENTROPY
+from tests.seeds import more
+
+from trueup.audit.units import Units, design_effect, fewer, weighted_difference
+
+SIDES = np.arange(2)[:, None]
+
+
+def drawn(rng, n=60, scale=1.0):
+    g = rng.integers(2, size=n)
+    h = np.where(rng.random(n) < 0.2, 1 - g, g)
+    return Units(g, h, rng.lognormal(0, 1, n), rng.uniform(0.02, 0.5, n) * scale)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_variance_is_that_of_svy(clustered, rng, monkeypatch):
+    """With tiny probabilities there is no finite population correction, as in its formula."""
+    monkeypatch.setattr(np.random, "SeedSequence", FRESH_ENTROPY)  # svy wants the real class
+    from svy import Design, Sample
+
+    units = drawn(rng, scale=1e-9)
+    cluster = np.repeat(np.arange(12), 5) if clustered else None
+    units = Units(units.g, units.h, units.y, units.pi, cluster)
+    estimate, variance = weighted_difference(units, np.array([300.0, 700.0]), 5000)
+    d = units.y * ((units.g == SIDES).astype(float) - (units.h == SIDES))
+    for k in range(2):
+        frame = pl.DataFrame({"d": d[k], "w": 1e-9 / units.pi, "c": np.repeat(np.arange(12), 5)})
+        design = Design(wgt="w", psu="c") if clustered else Design(wgt="w")
+        (row,) = Sample(frame, design).estimation.mean("d").to_dicts()
+        assert estimate[k] == pytest.approx([300.0, 700.0][k] + 5000 * row["est"])
+        assert np.sqrt(variance[k]) == pytest.approx(5000 * row["se"], rel=1e-6)
+
+
+def test_units_drawn_for_certain_add_no_variance(rng):
+    units = drawn(rng)
+    complete = Units(units.g, units.h, units.y, np.ones(60))
+    estimate, variance = weighted_difference(complete, np.bincount(units.h, units.y), 60)
+    np.testing.assert_allclose(variance, 0.0)
+    np.testing.assert_allclose(estimate, np.bincount(units.g, units.y))
+
+
+def test_estimate_and_variance_of_a_draw_by_size(rng):
+    """Over many draws the mean is the truth, and the variance is that of the estimates."""
+    N, R = 2000, more(400)
+    s = (rng.random(N) < 0.3).astype(int)
+    s_hat = np.where(rng.random(N) < 0.15, 1 - s, s)
+    y = rng.lognormal(0, 1, N)
+    pi = np.minimum(120 * y / y.sum(), 1.0)
+    u_hat, truth = np.bincount(s_hat, y), np.bincount(s, y)
+    found, variances = [], []
+    for _ in range(R):
+        u = rng.random(N)
+        with np.errstate(divide="ignore"):
+            i = np.argsort(u / (1 - u) * (1 - pi) / pi)[:120]
+        estimate, variance = weighted_difference(Units(s[i], s_hat[i], y[i], pi[i]), u_hat, N)
+        found.append(estimate[0])
+        variances.append(variance[0])
+    sd = np.std(found)
+    assert (
+        abs(np.mean(found) - truth[0]) < 5 * sd / np.sqrt(R) + 0.1 * sd
+    )  # a ratio has a bias of 1/n
+    assert np.mean(variances) == pytest.approx(sd**2, rel=0.1 + 5 * np.sqrt(2 / R))
+
+
+def clustered(rng, clusters=40, size=10, icc=0.2, share=0.3):
+    """Correctness within clusters that share their rate: beta-binomial with this correlation."""
+    a = 1 / icc - 1
+    rate = rng.beta(share * a, (1 - share) * a, clusters)
+    g = (rng.random((clusters, size)) < rate[:, None]).astype(int).ravel()
+    cluster = np.repeat(np.arange(clusters), size)
+    return Units(g, np.zeros(len(g), int), np.ones(len(g)), None, cluster)
+
+
+def test_the_design_effect_is_one_plus_nine_fifths(rng):
+    found = [design_effect(clustered(rng), np.array([1000, 0])) for _ in range(more(200))]
+    wider = (2.0227 / 1.95996) ** 2  # Student's t with 39 degrees of freedom
+    mean, error = np.mean(found) / wider, np.std(found) / wider / np.sqrt(len(found))
+    assert abs(mean - 2.8) < 5 * error + 0.1
+    alone = [design_effect(clustered(rng, icc=1e-6), np.array([1000, 0])) for _ in range(50)]
+    assert np.mean(alone) < 1.3
+
+
+def test_fewer_units_keep_the_sums_of_rows(rng):
+    n = rng.poisson(2.0, (3, 40))
+    less = fewer(n, 2.3)
+    assert (less >= 0).all()
+    np.testing.assert_allclose(less.sum(axis=1), n.sum(axis=1) / 2.3, atol=0.5)
