@@ -51,6 +51,8 @@ def correct(
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
+    probability: str | None = None,
+    cluster: str | None = None,
     count: str | None = None,
     squares: str | None = None,
     decimal: str | None = None,
@@ -116,6 +118,14 @@ def correct(
         The probability of the equal-tailed interval.
     seed : int, optional
         The same seed gives the same numbers; without one a seed is chosen and reported.
+    probability : str, optional
+        Column of the test set: the probability with which each unit was drawn, where these differ
+        (by size, say). The method is then "difference", weighted (Hájek); "joint" if they are
+        proportional to `value`, as a work list of `draw` by size tells.
+    cluster : str, optional
+        Column of the test set: units that came together (documents of one author, pixels of one
+        block). The test set then counts as fewer units: its size over the design effect, which is
+        in ``info["design_effect"]``.
     count, squares : str, optional
         Columns of a population that is already aggregated: how many units a row stands for, and
         the sum of their squared values. `value` is then the sum of their values. The test set has
@@ -162,10 +172,20 @@ def correct(
     )
     if count is not None and id is not None:
         raise OptionError("`id` names units, but with `count` a row is many; give one of them.")
+    notes: list[str] = []
     if drawn := read_design(population, audited, columns, design):
-        design = "by_prediction" if drawn[0].by_prediction else "random"
+        size = drawn[0].size
+        design = "by_prediction" if drawn[0].by_prediction or size else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
-        asked |= {"design": design, "id": columns.id}
+        if size and (size != value or method not in ("auto", "joint")):
+            probability = probability or drawn[1]
+        asked |= {"design": design, "id": columns.id, "probability": probability}
+    if probability is not None:
+        method, said = _weighted(method, design, probability, by or strata)
+        notes += said
+        direct, asked["method"] = False, method
+    if cluster is not None and (by or strata):
+        raise OptionError("`cluster` cannot be combined with `by` or `strata`; got both.")
     if isinstance(prior, Regression):
         if strata:
             raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
@@ -194,8 +214,30 @@ def correct(
         found.warnings.extend(doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL)
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None
-    job = _Job(found.whole, population.native, found.warnings, parts, asked, options)
+    units = None
+    if probability is not None or cluster is not None:
+        from trueup.audit.units import read_units
+
+        labels = found.whole.classes
+        units = read_units(population, audited, columns, labels, probability, cluster)
+    notes = [*found.warnings, *notes]
+    job = _Job(found.whole, population.native, notes, parts, asked, options, units)
     return _run(job, progress, executor)
+
+
+def _weighted(method: str, design: str, probability: str, parts: object) -> tuple[str, list[str]]:
+    """Return the method for units with probabilities of their own, and what to say of it."""
+    if method not in ("auto", "difference") or design not in FROM_POPULATION or parts:
+        raise OptionError(
+            "`probability` needs a test set drawn from the population, the method 'auto' or "
+            f"'difference', and no groups or strata; got {method!r} and design {design!r}.",
+            hint="draw by size with `draw`, and total the column that it was drawn by.",
+        )
+    said = (
+        f"The units were drawn with probabilities of their own ({probability!r}), so each counts "
+        "by one over it: the weighted difference estimator. It has no draws."
+    )
+    return "difference", [said] if method == "auto" else []
 
 
 def correct_counts(
@@ -311,6 +353,7 @@ class _Job:
     parts: tuple[GroupCounts, str, bool | None] | None
     asked: dict[str, Any]
     options: dict[str, Any]
+    units: Any = None
 
     def __call__(
         self,
@@ -327,7 +370,11 @@ class _Job:
             executor=executor,
             **options,
         )
-        if self.parts is None:
+        if self.units is not None:
+            from trueup.estimate.methods import estimate_units
+
+            result = estimate_units(self.counts, self.units, settings, self.native)
+        elif self.parts is None:
             from trueup.estimate.methods import estimate
 
             result = estimate(self.counts, settings, self.native)

@@ -237,6 +237,12 @@ def _audits() -> Iterator[str]:
     )
     yield from warned(tu.correct, *_files(units, large), value="y", overlap=False, seed=1)
     yield from warned(tu.correct, *_files(units, large), by="region", overlap=False, seed=1)
+    good = _files(test_set="predicted,true,p,block\na,a,0.5,1\na,b,0.5,1\nb,b,0.9,2\nb,b,1,2\n")
+    yield from warned(tu.correct, *good, probability="p")
+    yield raised(tu.correct, *good, probability="block")
+    yield raised(tu.correct, *good, probability="p", method="joint")
+    yield raised(tu.correct, *good, cluster="block")
+    yield raised(tu.correct, *good, cluster="block", by="region")
     matrix = [[46, 4], [9, 41]]
     yield from warned(tu.correct_counts, matrix, [900, 8100], design="by_prediction", seed=1)
     case = {"P": [[0.9, 0.1], [0.1, 0.9]], "base_rates": [0.2, 0.8], "N": 1_000}

@@ -153,7 +153,7 @@ def design_effect(units: Units, v_hat: Integers) -> float:
 
 
 def fewer(n: Integers, effect: float) -> Integers:
-    """Return test counts (K, L) divided by the design effect, rounded so that rows keep their sums.
+    """Return test counts (…, L) divided by the design effect, rounded so that rows keep their sums.
 
     Sums along each row are rounded, not the cells, so that no row loses what its cells would.
     """

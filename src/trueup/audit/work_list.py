@@ -91,10 +91,10 @@ def read_design(
             f"{test_set.name} must have the columns that `draw` wrote; {absent} are missing.",
             hint=f"copy them from the original work list, or take out {name!r}.",
         )
-    if design.within or design.size:
+    if design.within:
         raise DataError(
             f"{test_set.name} was drawn {design.words}, which `correct` cannot allow for yet.",
-            hint="draw at random or by_prediction.",
+            hint="draw at random, by_prediction or by size.",
         )
     if design.bands and columns.value != design.bands:
         raise OptionError(

@@ -24,6 +24,7 @@ from trueup.cli.options import (
     prior_option,
     run_options,
     together,
+    unit_options,
     written_options,
 )
 from trueup.cli.serve import serve
@@ -93,6 +94,7 @@ estimate_options = together(
     show_default=True,
     help="How far the rates of strata are pooled: partial, none or complete.",
 )
+@unit_options
 @aggregated_options
 @written_options
 @estimate_options

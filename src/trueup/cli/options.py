@@ -73,6 +73,10 @@ written_options = together(
     click.option("--encoding", help="Encoding of CSV files. [default: utf-8]"),
     click.option("--text", multiple=True, help="Column whose numbers are codes. May be repeated."),
 )
+unit_options = together(
+    click.option("--probability", help="Column of the test set: each unit's drawing probability."),
+    click.option("--cluster", help="Column of the test set: units that came together."),
+)
 aggregated_options = together(
     click.option("--count", help="Column of units per row, of a table that is already aggregated."),
     click.option("--squares", help="Column of their sums of squares; --value is then their sum."),

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
+from trueup.audit.units import Units, design_effect, fewer, weighted_difference
 from trueup.count.counts import Counts, split
 from trueup.draws.base_rates import columns, draw_beta
 from trueup.draws.contingency import solve_Q
 from trueup.draws.rates import Rates, rates_of
-from trueup.draws.settings import Settings
+from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import EstimateError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
@@ -23,6 +24,7 @@ from trueup.estimate.cautions import cautions
 from trueup.estimate.cell_totals import cell_totals
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
+from trueup.numerics import special
 from trueup.numerics.weights import effective_size, resample
 
 __all__ = ["METHODS", "estimate", "finish"]
@@ -42,6 +44,58 @@ def estimate(
 ) -> Estimate:
     """Run the chosen method; return figures, draws and how they were made."""
     return finish(METHODS[settings.method](counts, settings), counts, settings, native)
+
+
+def estimate_units(
+    counts: Counts,
+    units: Units,
+    settings: Settings,
+    native: Callable[[dict[str, list[Any]]], Any],
+) -> Estimate:
+    """Estimate from units with unequal probabilities, or in clusters."""
+    if units.pi is not None and settings.method == "difference":
+        figures, variance = weighted_difference(units, counts.naive, counts.N)
+        answer = classical._point(figures, variance, settings.interval, [], counts.classes)
+        # such a test set need not look like the population, so that is not tested
+        result = finish(answer, counts, replace(settings, design="by_prediction"), native)
+        result.info["design"] = settings.design
+        return result
+    if units.cluster is None:
+        return estimate(counts, settings, native)
+    effect = design_effect(units, counts.v_hat)
+    answer = _clustered(counts, settings, effect)
+    result = finish(answer, counts, settings, native)
+    result.info["design_effect"] = effect
+    return result
+
+
+def _clustered(counts: Counts, settings: Settings, effect: float) -> Answer:
+    """Run a method with as many test units as the clusters are worth: n over the design effect.
+
+    Audited units are known as ever; the others are learned from fewer of them. Methods without
+    draws get wider intervals instead.
+    """
+    if settings.method not in POSTERIORS:
+        answer = METHODS[settings.method](counts, settings)
+        if answer.sd is None or answer.estimate is None:
+            return answer
+        half = special.ndtri((1 + settings.interval) / 2) * answer.sd * np.sqrt(effect)
+        return replace(
+            answer, draws=None, sd=answer.sd * np.sqrt(effect), lower=answer.estimate - half,
+            upper=answer.estimate + half,
+        )  # fmt: skip
+    rest, known = split(counts, settings.overlap)
+    cells = None
+    if counts.bands is not None:
+        inside, _ = split(counts.bands, settings.overlap)
+        K, n = counts.K, counts.bands.n
+        less = fewer(n.reshape(K, counts.v_hat.size, -1), effect).reshape(n.shape)
+        cells = replace(inside, n=less, t=None, t2=None)
+    fewer_units = replace(rest, n=fewer(counts.n, effect), t=None, t2=None, bands=cells)
+    answer = METHODS[settings.method](fewer_units, replace(settings, overlap=False))
+    assert answer.draws is not None
+    M = answer.M if answer.M is None or not settings.overlap else answer.M + counts.n
+    return replace(answer, draws=answer.draws + known, M=M)
 
 
 def finish(

@@ -1,0 +1,126 @@
+"""`correct` with probabilities and clusters, from tables and the command."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import trueup as tu
+from trueup.audit.units import Units, design_effect, weighted_difference
+from trueup.cli import main
+from trueup.errors import DataError, OptionError
+
+
+@pytest.fixture
+def tables(rng):
+    N = 1500
+    s = (rng.random(N) < 0.3).astype(int)
+    table = pd.DataFrame(
+        {
+            "unit": np.arange(N),
+            "predicted": np.where(rng.random(N) < 0.15, 1 - s, s),
+            "y": np.round(rng.lognormal(0, 1, N), 3),
+        }
+    )
+    audit = tu.draw(table, 150, id="unit", size="y", seed=int(rng.integers(2**32)))
+    audit["true"] = s[audit["unit"].to_numpy()]
+    return table, audit
+
+
+def by_hand(table, audit, y):
+    units = Units(*(audit[x].to_numpy() for x in ("true", "predicted")), y, audit["probability"])
+    u_hat = (
+        table.groupby("predicted")["y"].sum()
+        if (y != 1).any()
+        else table["predicted"].value_counts()
+    )
+    units = Units(units.g.astype(int), units.h, units.y, units.pi.to_numpy())
+    return weighted_difference(units, u_hat.sort_index().to_numpy(float), len(table))
+
+
+def test_a_list_drawn_by_size_is_read(tables):
+    table, audit = tables
+    est = tu.correct(table, audit, value="y", seed=1)
+    assert est.info["method"] == "joint"
+    assert not any("random sample" in text for text in est.info["warnings"])
+    y = audit["y"].to_numpy()
+    rows = tu.correct(table, audit, value="y", method="difference").rows()
+    estimate, variance = by_hand(table, audit, y)
+    for row, x, v in zip(rows, estimate, variance, strict=True):
+        assert row["estimate"] == pytest.approx(x)
+        assert row["sd"] == pytest.approx(np.sqrt(v))
+
+
+def test_counts_of_a_list_drawn_by_size_are_weighted(tables):
+    table, audit = tables
+    with pytest.warns(tu.TrueupWarning, match="weighted difference estimator"):
+        est = tu.correct(table, audit)
+    assert [row["estimate"] for row in est.rows()] == pytest.approx(
+        by_hand(table, audit, np.ones(len(audit)))[0].tolist()
+    )
+
+
+def test_probabilities_of_ones_own(tables, tmp_path, monkeypatch):
+    table, audit = tables
+    plain = audit[["predicted", "true", "y", "probability"]].rename(columns={"probability": "pi"})
+    est = tu.correct(table, plain, value="y", probability="pi", method="difference")
+    assert [row["estimate"] for row in est.rows()] == pytest.approx(
+        by_hand(table, audit, audit["y"].to_numpy())[0].tolist()
+    )
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("all.csv", index=False)
+    plain.to_csv("audit.csv", index=False)
+    command = ["correct", "all.csv", "audit.csv", "--value", "y", "--probability", "pi"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert "method difference" in done.output
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.5, -0.1, None])
+def test_probabilities_that_are_none(tables, bad):
+    table, audit = tables
+    plain = audit[["predicted", "true", "probability"]].rename(columns={"probability": "pi"})
+    plain["pi"] = [bad, *plain["pi"][1:]]
+    with pytest.raises(DataError, match=r"inclusion probabilities|usable value"):
+        tu.correct(table, plain, probability="pi")
+
+
+@pytest.mark.parametrize(
+    "more", [{"design": "shifted"}, {"by": "unit"}, {"method": "joint"}, {"strata": "unit"}]
+)
+def test_probabilities_do_not_go_with_everything(tables, more):
+    table, audit = tables
+    plain = audit.drop(columns=["drawn"])
+    with pytest.raises(OptionError, match="`probability` needs"):
+        tu.correct(table, plain, probability="probability", **more)
+
+
+def test_clusters_widen_every_methods_interval(tables, rng):
+    table, _ = tables
+    audit = table.iloc[:200].assign(block=np.arange(200) // 10, true=table["predicted"][:200])
+    same = np.isin(audit["block"], [0, 3, 7])  # whole blocks are of class 1
+    audit["true"] = np.where(same, 1, audit["true"])
+    units = Units(*(audit[x].to_numpy() for x in ("true", "predicted")), np.ones(200), None,
+                  audit["block"].to_numpy())  # fmt: skip
+    effect = design_effect(units, table["predicted"].value_counts().sort_index().to_numpy())
+    assert effect > 3
+    for method in ("auto", "calibrated", "test_set"):
+        for value in (None, "y"):
+            options = {"value": value, "method": method, "seed": 1, "id": "unit"}
+            alone = tu.correct(table, audit, **options).rows()[0]
+            together = tu.correct(table, audit, cluster="block", **options)
+            row = together.rows()[0]
+            ratio = (row["upper"] - row["lower"]) / (alone["upper"] - alone["lower"])
+            assert 1.2 < ratio < 1.3 * np.sqrt(together.info["design_effect"])
+            if method == "auto":
+                total = len(table) if value is None else table["y"].sum()
+                assert together.draws.sum(axis=1) == pytest.approx(total)
+
+
+def test_too_few_clusters(tables):
+    table, audit = tables
+    plain = audit[["predicted", "true"]].assign(block=np.arange(len(audit)) % 2)
+    with pytest.raises(DataError, match="at least 3 clusters"):
+        tu.correct(table, plain, cluster="block")
+    with pytest.raises(OptionError, match="`cluster` cannot be combined"):
+        tu.correct(table, plain, cluster="block", by="y")
