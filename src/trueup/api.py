@@ -173,12 +173,14 @@ def correct(
     if count is not None and id is not None:
         raise OptionError("`id` names units, but with `count` a row is many; give one of them.")
     notes: list[str] = []
+    stratum = None
     if drawn := read_design(population, audited, columns, design):
         size = drawn[0].size
         design = "by_prediction" if drawn[0].by_prediction or size else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
-        if size and (size != value or method not in ("auto", "joint")):
+        if drawn[0].within or (size and (size != value or method not in ("auto", "joint"))):
             probability = probability or drawn[1]
+            stratum = None if size else drawn[2]
         asked |= {"design": design, "id": columns.id, "probability": probability}
     if probability is not None:
         method, said = _weighted(method, design, probability, by or strata)
@@ -219,7 +221,7 @@ def correct(
         from trueup.audit.units import read_units
 
         labels = found.whole.classes
-        units = read_units(population, audited, columns, labels, probability, cluster)
+        units = read_units(population, audited, columns, labels, probability, cluster, stratum)
     notes = [*found.warnings, *notes]
     job = _Job(found.whole, population.native, notes, parts, asked, options, units)
     return _run(job, progress, executor)
@@ -227,17 +229,18 @@ def correct(
 
 def _weighted(method: str, design: str, probability: str, parts: object) -> tuple[str, list[str]]:
     """Return the method for units with probabilities of their own, and what to say of it."""
-    if method not in ("auto", "difference") or design not in FROM_POPULATION or parts:
+    if method not in ("auto", "difference", "test_set") or design not in FROM_POPULATION or parts:
         raise OptionError(
-            "`probability` needs a test set drawn from the population, the method 'auto' or "
-            f"'difference', and no groups or strata; got {method!r} and design {design!r}.",
+            "`probability` needs a test set drawn from the population, the method 'auto', "
+            "'difference' or 'test_set', and no groups or strata; got "
+            f"{method!r} and design {design!r}.",
             hint="draw by size with `draw`, and total the column that it was drawn by.",
         )
     said = (
         f"The units were drawn with probabilities of their own ({probability!r}), so each counts "
         "by one over it: the weighted difference estimator. It has no draws."
     )
-    return "difference", [said] if method == "auto" else []
+    return ("difference", [said]) if method == "auto" else (method, [])
 
 
 def correct_counts(

@@ -124,3 +124,26 @@ def test_too_few_clusters(tables):
         tu.correct(table, plain, cluster="block")
     with pytest.raises(OptionError, match="`cluster` cannot be combined"):
         tu.correct(table, plain, cluster="block", by="y")
+
+
+def test_a_list_drawn_within_columns_is_read(rng):
+    """Ten times as many from the small region: unweighted it would be far off."""
+    N = 4000
+    region = np.where(np.arange(N) < 400, "small", "large")
+    s = (rng.random(N) < np.where(region == "small", 0.8, 0.1)).astype(int)
+    table = pd.DataFrame({"unit": np.arange(N), "region": region, "predicted": 0})
+    table["predicted"] = np.where(rng.random(N) < 0.2, 1 - s, s)
+    audit = tu.draw(table, {"small": 200, "large": 200}, id="unit", within="region", seed=3)
+    audit["true"] = s[audit["unit"].to_numpy()]
+    row = tu.correct(table, audit, method="test_set").rows()[1]
+    mine = [audit[audit["region"] == x]["true"] for x in ("small", "large")]
+    assert row["estimate"] == pytest.approx(400 * mine[0].mean() + 3600 * mine[1].mean())
+    error = sum(
+        units**2 * (1 - 200 / units) * a.var() / 200
+        for units, a in zip((400, 3600), mine, strict=True)
+    )
+    assert row["sd"] == pytest.approx(np.sqrt(error))
+    rows = tu.correct(table, audit, method="difference").rows()
+    assert abs(rows[1]["estimate"] - s.sum()) < 5 * rows[1]["sd"]
+    with pytest.raises(DataError, match="must be the population"):
+        tu.correct(table.assign(region="large"), audit)

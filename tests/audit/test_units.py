@@ -90,3 +90,36 @@ def test_fewer_units_keep_the_sums_of_rows(rng):
     less = fewer(n, 2.3)
     assert (less >= 0).all()
     np.testing.assert_allclose(less.sum(axis=1), n.sum(axis=1) / 2.3, atol=0.5)
+
+
+STEHMAN = {"A": "AAAAACBABC", "B": "ABBBBBAABB", "C": "CCCCCDDBBA", "D": "DDDDDDDCCB"}
+"""Reference classes of ten pixels in each of four strata that are not the map classes."""
+
+
+@pytest.mark.parametrize(("label", "area", "error"), [("A", 0.35, 0.082), ("C", 0.20, 0.064)])
+def test_stehman_2014(label, area, error):
+    """Stehman (2014), IJRS 35:4923: proportions of area and their standard errors, as printed."""
+    pixels = dict(zip("ABCD", (40_000, 30_000, 20_000, 10_000), strict=True))
+    g = np.array(["ABCD".index(c) for classes in STEHMAN.values() for c in classes])
+    pi = np.repeat([10 / units for units in pixels.values()], 10)
+    units = Units(g, np.zeros(40, int), np.ones(40), pi, None, np.repeat(np.arange(4), 10))
+    estimate, variance = weighted_difference(units, np.zeros(4), 100_000, lam=0.0)
+    at = "ABCD".index(label)
+    assert round(estimate[at] / 1e5, 2) == area
+    assert round(np.sqrt(variance[at]) / 1e5, 3) == error
+
+
+def test_equal_probabilities_in_strata_are_stratified_sampling(rng):
+    """N_h² (1 − f) s²/n summed over strata (Cochran 1977, 5.6), with a stratum taken whole."""
+    units, sizes, n = [400, 90, 15], [], [20, 30, 15]
+    g = rng.integers(2, size=sum(n))
+    stratum = np.repeat(np.arange(3), n)
+    pi = np.repeat(np.array(n) / np.array(units), n)
+    y = rng.lognormal(0, 1, sum(n))
+    _, variance = weighted_difference(
+        Units(g, 1 - g, y, pi, None, stratum), np.zeros(2), sum(units), lam=0.0
+    )
+    for j in range(3):
+        a = y[stratum == j] * (g[stratum == j] == 0)
+        sizes.append(units[j] ** 2 * (1 - n[j] / units[j]) * a.var(ddof=1) / n[j])
+    assert variance[0] == pytest.approx(sum(sizes))

@@ -25,13 +25,14 @@ LEAST_CLUSTERS = 3
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """True class, predicted class, value, inclusion probability and cluster of audited units."""
+    """True class, predicted class, value, probability, cluster and stratum of audited units."""
 
     g: Integers
     h: Integers
     y: Floats
     pi: Floats | None = None
     cluster: Integers | None = None
+    stratum: Integers | None = None
 
 
 def read_units(
@@ -41,13 +42,14 @@ def read_units(
     classes: Sequence[Hashable],
     probability: str | None = None,
     cluster: str | None = None,
+    stratum: str | None = None,
 ) -> Units:
     """Read the audited units; with an `id`, prediction and value come from the population."""
     kinds = require_columns(test_set, [x for x in (probability, cluster) if x])
     if probability:
         check_value_kind(test_set, probability, kinds[probability])
     own = [columns.id] if columns.id else [columns.predicted]
-    extra = [x for x in (probability, cluster) if x]
+    extra = [x for x in (probability, cluster, stratum) if x]
     value = columns.value if columns.id is None else None
     rows = [[*map(plain, row)] for row in test_set.rows([columns.true, *own, *extra], value=value)]
     rows = [row for row in rows if row[0] is not None and row[1] is not None]
@@ -66,7 +68,13 @@ def read_units(
         y,
         None if probability is None else _probabilities(rows, 2, probability, test_set),
         None if cluster is None else _clusters(rows, 2 + bool(probability), cluster, test_set),
+        None if stratum is None else _numbered([row[1 + len(extra)] for row in rows]),
     )
+
+
+def _numbered(labels: Sequence[Any]) -> Integers:
+    place: dict[Any, int] = {}
+    return np.array([place.setdefault(label, len(place)) for label in labels])
 
 
 def _probabilities(rows: list[list[Any]], at: int, column: str, table: Table) -> Floats:
@@ -87,42 +95,53 @@ def _probabilities(rows: list[list[Any]], at: int, column: str, table: Table) ->
 def _clusters(rows: list[list[Any]], at: int, column: str, table: Table) -> Integers:
     if nulls := sum(row[at] is None for row in rows):
         refuse_missing(table, column, nulls)
-    labels: dict[Any, int] = {}
-    found = np.array([labels.setdefault(row[at], len(labels)) for row in rows])
-    if len(labels) < LEAST_CLUSTERS:
+    found = _numbered([row[at] for row in rows])
+    if len(set(found)) < LEAST_CLUSTERS:
         raise DataError(
             f"Column {column!r} of {table.name} must name at least {LEAST_CLUSTERS} clusters; "
-            f"got {len(labels)}.",
+            f"got {len(set(found))}.",
             hint="what differs between clusters cannot be learned from so few.",
         )
     return found
 
 
-def weighted_difference(units: Units, u_hat: Floats, N: int) -> tuple[Floats, Floats]:
-    """û + N Σ w(a − f)/Σw with w = 1/π, and its variance: Hájek's difference estimator.
+def weighted_difference(
+    units: Units, u_hat: Floats, N: int, lam: float = 1.0
+) -> tuple[Floats, Floats]:
+    """λû + N Σ w(a − λf)/Σw with w = 1/π, and its variance: Hájek's difference estimator.
 
-    With e = (a − f) − its weighted mean, the variance is m/(m − 1) Σ (1 − π)(we − B)², B the mean
-    of we weighted by 1 − π (Hájek 1964; Särndal, Swensson and Wretman 1992, 5.7 and 6.3), times
-    (N/Σw)². Units drawn for certain (π = 1) add nothing to it. With a `cluster`, the sums of
-    sqrt(1 − π)·(we − B) over clusters stand in for units.
+    λ = 0 is the expansion of the test set alone. With e = (a − λf) − its weighted mean, the
+    variance is m/(m − 1) Σ (1 − π)(we − B)² in each stratum, B the mean of we weighted by 1 − π
+    (Hájek 1964; Särndal, Swensson and Wretman 1992, 5.7 and 6.3), times (N/Σw)². With equal
+    probabilities in each stratum it is that of stratified sampling (Cochran 1977, 5.6). Units drawn
+    for certain (π = 1) add nothing. With a `cluster`, its sum stands in for its units.
     """
     assert units.pi is not None
     w, K = 1 / units.pi, len(u_hat)
     side = np.arange(K)[:, None]
-    d = units.y * ((units.g == side).astype(float) - (units.h == side))
+    d = units.y * ((units.g == side).astype(float) - lam * (units.h == side))
     mean = (w * d).sum(axis=1) / w.sum()
-    e = w * (d - mean[:, None])
-    left = 1 - units.pi
-    B = (left * e).sum(axis=1) / max(float(left.sum()), 1e-300)
-    z = np.sqrt(left) * (e - B[:, None])
-    variance = (N / w.sum()) ** 2 * _of_clusters(z, units.cluster)
-    return u_hat + N * mean, variance
+    e, left, variance = w * (d - mean[:, None]), 1 - units.pi, np.zeros(K)
+    stratum = np.zeros(len(w), np.int64) if units.stratum is None else units.stratum
+    for j in np.unique(stratum):
+        mine = stratum == j
+        part = left[mine]
+        alone = mine.sum() == 1  # nothing to compare with: its distance from the mean of all
+        B = (
+            0.0 * mean
+            if alone
+            else (part * e[:, mine]).sum(axis=1) / max(float(part.sum()), 1e-300)
+        )
+        z = np.sqrt(part) * (e[:, mine] - B[:, None])
+        variance += _of_clusters(z, None if units.cluster is None else units.cluster[mine])
+    return lam * u_hat + N * mean, (N / w.sum()) ** 2 * variance
 
 
 def _of_clusters(z: Floats, cluster: Integers | None) -> Floats:
     """m/(m − 1) Σ z² over units, or over the sums of clusters."""
     if cluster is not None:
-        z = np.stack([np.bincount(cluster, row) for row in z])
+        at = np.unique(cluster, return_inverse=True)[1]
+        z = np.stack([np.bincount(at, row) for row in z])
     m = z.shape[1]
     return np.asarray(m / max(m - 1, 1) * (z**2).sum(axis=1))
 

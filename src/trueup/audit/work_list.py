@@ -53,8 +53,10 @@ def own_columns(taken: Collection[str]) -> list[str]:
 
 def read_design(
     population: Table, test_set: Table, columns: Columns, asked: str
-) -> tuple[Design, str] | None:
-    """Return how the test set was drawn, if it is a work list, and its column of probabilities.
+) -> tuple[Design, str, str] | None:
+    """Return how the test set was drawn, if it is a work list, and its columns of that.
+
+    Those of probabilities and of strata.
 
     Refuses one whose population has changed since, or that contradicts the design `asked` for.
     """
@@ -86,15 +88,10 @@ def read_design(
             hint=f"leave out `design`; or take the column {name!r} out of the table.",
         )
     own = {x: f"trueup_{x}" if f"trueup_{x}" in kinds else x for x in OWN} | {"drawn": name}
-    if absent := [x for x in (design.id, own["units"], own["probability"]) if x not in kinds]:
+    if absent := [x for x in (design.id, *own.values()) if x not in kinds]:
         raise DataError(
             f"{test_set.name} must have the columns that `draw` wrote; {absent} are missing.",
             hint=f"copy them from the original work list, or take out {name!r}.",
-        )
-    if design.within:
-        raise DataError(
-            f"{test_set.name} was drawn {design.words}, which `correct` cannot allow for yet.",
-            hint="draw at random, by_prediction or by size.",
         )
     if design.bands and columns.value != design.bands:
         raise OptionError(
@@ -103,7 +100,7 @@ def read_design(
             hint=f"correct totals with value={design.bands!r}; for other figures draw at random.",
         )
     _check_population(population, test_set, columns, design, own)
-    return design, own["probability"]
+    return design, own["probability"], own["stratum"]
 
 
 def _check_population(

@@ -53,8 +53,9 @@ def estimate_units(
     native: Callable[[dict[str, list[Any]]], Any],
 ) -> Estimate:
     """Estimate from units with unequal probabilities, or in clusters."""
-    if units.pi is not None and settings.method == "difference":
-        figures, variance = weighted_difference(units, counts.naive, counts.N)
+    if units.pi is not None:
+        lam = float(settings.method == "difference")  # otherwise "test_set"
+        figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
         answer = classical._point(figures, variance, settings.interval, [], counts.classes)
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)

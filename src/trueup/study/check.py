@@ -91,7 +91,8 @@ def check(
     population = open_units(predictions, "predictions", count, squares, value)
     audited, columns = open_table(test_set, "the test set"), Columns(predicted, true, value, id)
     if drawn := read_design(population, audited, columns, design):
-        design = "by_prediction" if drawn[0].by_prediction else "random"
+        strata = drawn[0].by_prediction or drawn[0].within or drawn[0].size
+        design = "by_prediction" if strata else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
     inside = design != "shifted" if overlap is None else overlap
     counts = gather(
