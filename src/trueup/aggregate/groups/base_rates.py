@@ -47,6 +47,7 @@ def draw_rates(
     rng: np.random.Generator,
     *,
     sweeps: int | None = None,
+    start: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Draw β (K, G, R) of G groups.
 
@@ -62,11 +63,13 @@ def draw_rates(
         Source of randomness.
     sweeps : int, optional
         How often each class is moved.
+    start : two ndarrays, optional
+        What `fixed_point` returns near these draws; by default it is found at their mean.
     """
     K = len(rows)
     shape = np.maximum(shape, TINY)
     units = np.ascontiguousarray(v_hat.T, dtype=float)[:, :, None]  # (K, G, 1)
-    centre, stretch = _fixed_point(rows.mean(axis=-1), shape.mean(axis=-1).T, v_hat)
+    centre, stretch = start or fixed_point(rows.mean(axis=-1), shape.mean(axis=-1).T, v_hat)
     p = rows[:, :, None, :]
     if K == 2:
         share = Share(p[0], p[1], units, (shape[0], shape[1]), centre[:, :1])
@@ -150,7 +153,7 @@ def _expect(beta: Floats, rows: Floats, shape: Floats, v_hat: Integers) -> Float
     return np.asarray(mapped / mapped.sum(axis=0))
 
 
-def _fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> tuple[Floats, Floats]:
+def fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> tuple[Floats, Floats]:
     """β̄ = F(β̄) for each group, given one P, and (I − ∂F/∂β)⁻¹ there.
 
     F never lowers Σ α log β + Σ v̂ log π, which is concave, but climbs slowly; Newton's step is
