@@ -22,6 +22,11 @@ print(f"naive {positive / tested:.2%}, Rogan-Gladen {rogan_gladen:.2%}")
 est = tu.correct_counts(test, survey, **study, seed=1)
 print(est)
 
+county = tu.correct_counts(test, survey, **study, sample_of=float("inf"), seed=1)
+for about, answer in (("the tested", est), ("the county", county)):
+    row = answer.rows()[0]
+    print(f"{about}: {row['lower'] / tested:.2%} to {row['upper'] / tested:.2%}")
+
 full = tu.correct_counts(test, survey, **study, method="full", prior="uniform", seed=1)
 print(full)
 

@@ -51,6 +51,7 @@ def correct(
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
+    sample_of: float | str | None = None,
     probability: str | None = None,
     cluster: str | None = None,
     count: str | None = None,
@@ -118,6 +119,10 @@ def correct(
         The probability of the equal-tailed interval.
     seed : int, optional
         The same seed gives the same numbers; without one a seed is chosen and reported.
+    sample_of : int or inf, optional
+        The table is itself a random sample (people tested, documents drawn): the size of the
+        population that the figures are to be about. Their sampling error is then in the interval.
+        With inf, figures are shares of that population times the table's own size.
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
         (by size, say). The method is then "difference", weighted (Hájek); "joint" if they are
@@ -147,6 +152,7 @@ def correct(
     Estimate
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
+    sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = _asked("correct", locals())
     from trueup.audit.work_list import read_design
     from trueup.count.bins import bin_tables
@@ -261,6 +267,7 @@ def correct_counts(
     draws: int = 4000,
     interval: float = 0.95,
     seed: int | None = None,
+    sample_of: float | str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Correct counts or totals that are already numbers; see `correct` for the other options.
@@ -292,6 +299,7 @@ def correct_counts(
     >>> bool((est.draws >= 0).all())
     True
     """
+    sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = _asked("correct_counts", locals())
     counts = make_counts(
         test,
@@ -386,6 +394,11 @@ class _Job:
 
             found, pooling, keep = self.parts
             result = estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
+        larger = (self.asked | changes).get("sample_of")
+        if larger is not None:
+            from trueup.estimate.methods import of_larger
+
+            result = of_larger(result, _larger(larger), settings.seed)
         given = self.asked["classes"]
         notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
         result.info["warnings"][:0] = notes
@@ -393,6 +406,16 @@ class _Job:
             self, asked=self.asked | changes, options={**options, "seed": settings.seed}
         )
         return replace(result, asked=again.asked, _again=again)
+
+
+def _larger(given: object) -> float:
+    try:
+        size = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        size = 0.5
+    if not size >= 1 or (size != float("inf") and size != int(size)):
+        raise OptionError(f"`sample_of` must be a whole number of units, or inf; got {given!r}.")
+    return size
 
 
 def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> list[str]:

@@ -243,6 +243,9 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, *good, probability="p", method="joint")
     yield raised(tu.correct, *good, cluster="block")
     yield raised(tu.correct, *good, cluster="block", by="region")
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=50)
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of="many")
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=500, method="test_set")
     matrix = [[46, 4], [9, 41]]
     yield from warned(tu.correct_counts, matrix, [900, 8100], design="by_prediction", seed=1)
     case = {"P": [[0.9, 0.1], [0.1, 0.9]], "base_rates": [0.2, 0.8], "N": 1_000}

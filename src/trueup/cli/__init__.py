@@ -66,6 +66,9 @@ estimate_options = together(
         default=True,
         help="Whether the interval includes that it is random which units are misclassified.",
     ),
+    click.option(
+        "--sample-of", help="Size of the population that the table is a sample of, or inf."
+    ),
     run_options(4000),
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),

@@ -17,7 +17,7 @@ from trueup.draws.base_rates import columns, draw_beta
 from trueup.draws.contingency import solve_Q
 from trueup.draws.rates import Rates, rates_of
 from trueup.draws.settings import POSTERIORS, Settings
-from trueup.errors import EstimateError
+from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.cautions import cautions
@@ -134,6 +134,39 @@ def finish(
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
         info |= monte_carlo_errors(answer.draws, info["ess"], settings.interval)
     return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
+
+
+def of_larger(result: Estimate, sample_of: float, seed: int) -> Estimate:
+    """Return the counts of a larger population that the table is a random sample of.
+
+    With M the table's own counts on a draw, shares are Dir(M + 1/K), and the units beyond the table
+    multinomial. For an infinite population the figures are shares times the table's size.
+    """
+    counts, M = result.counts, result.whole
+    if counts.totals or M is None or result.groups is not None:
+        raise OptionError(
+            "`sample_of` needs counts of the whole and a method with draws; got totals, groups or "
+            "a method without draws.",
+            hint="leave out `value` and `by`, and use method='auto'.",
+        )
+    n, rng = M.sum(axis=1), np.random.Generator(np.random.SFC64([seed, 1]))
+    if not sample_of >= counts.N:
+        raise OptionError(
+            f"`sample_of` must be at least the {counts.N:,} units of the table, or inf; "
+            f"got {sample_of:g}."
+        )
+    gamma = rng.standard_gamma(np.maximum(M, 0.0) + 1 / counts.K)
+    share = gamma / gamma.sum(axis=1, keepdims=True)
+    scale = 1.0 if np.isinf(sample_of) else sample_of / counts.N
+    if np.isinf(sample_of):
+        draws = share * n[:, None]
+    else:
+        draws = M + rng.multinomial(int(sample_of) - counts.N, share)
+    interval = result.info["interval"]
+    figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
+    info = result.info | monte_carlo_errors(draws, result.info["ess"], interval)
+    info["sample_of"] = "inf" if np.isinf(sample_of) else int(sample_of)
+    return replace(result, whole=draws, _figures=figures, info=info)
 
 
 def _naive(counts: Counts, settings: Settings) -> Answer:

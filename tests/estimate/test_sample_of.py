@@ -1,0 +1,63 @@
+"""A table that is itself a sample: shares of the larger population, with their sampling error."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import trueup as tu
+from trueup.cli import main
+
+KNOWN = {"P": [[1.0, 0.0], [0.0, 1.0]], "method": "constrained", "overlap": False}
+
+
+def test_with_known_classes_shares_are_a_beta(rng):
+    """Predictions that are never wrong: 40 of 400, Beta(40 + 1/2, 360 + 1/2)."""
+    est = tu.correct_counts([[9, 0], [0, 9]], [40, 360], **KNOWN, sample_of=float("inf"),
+                            draws=20_000, seed=int(rng.integers(2**32)))  # fmt: skip
+    row, exact = est.rows()[0], stats.beta(40.5, 360.5)
+    error = exact.std() / np.sqrt(20_000)
+    assert abs(row["mean"] / 400 - exact.mean()) < 5 * error
+    for name, p in (("lower", 0.025), ("upper", 0.975)):
+        assert abs(exact.cdf(row[name] / 400) - p) < 5 * np.sqrt(p * (1 - p) / 20_000)
+    assert est.info["sample_of"] == "inf"
+
+
+def test_a_finite_population_is_beta_binomial(rng):
+    est = tu.correct_counts([[9, 0], [0, 9]], [40, 360], **KNOWN, sample_of=1000,
+                            draws=20_000, seed=int(rng.integers(2**32)))  # fmt: skip
+    exact = stats.betabinom(600, 40.5, 360.5)
+    row = est.rows()[0]
+    assert abs(row["mean"] - 40 - exact.mean()) < 5 * exact.std() / np.sqrt(20_000)
+    assert row["sd"] == pytest.approx(exact.std(), rel=0.05)
+    assert row["naive"] == 100
+    assert (est.draws.sum(axis=1) == 1000).all()
+    whole = tu.correct_counts([[9, 0], [0, 9]], [40, 360], **KNOWN, sample_of=400, seed=1)
+    assert whole.rows()[0]["sd"] == 0
+
+
+def test_from_tables_and_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("predicted\n" + "a\n" * 40 + "b\n" * 360)
+    (tmp_path / "t.csv").write_text("predicted,true\n" + "a,a\n" * 9 + "b,b\n" * 9)
+    alone = tu.correct("p.csv", "t.csv", design="by_prediction", seed=1).rows()[0]
+    wider = tu.correct("p.csv", "t.csv", design="by_prediction", seed=1, sample_of="inf").rows()[0]
+    assert wider["sd"] > alone["sd"]
+    done = CliRunner().invoke(main, ["correct", "p.csv", "t.csv", "--sample-of", "5000", "--json"])
+    assert done.exit_code == 0, done.output
+    assert '"sample_of": 5000' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"sample_of": 399}, "at least the 400 units"),
+        ({"sample_of": 500.5}, "whole number"),
+        ({"sample_of": "many"}, "whole number"),
+        ({"sample_of": 500, "predicted_sums": [4.0, 5.0]}, "needs counts"),
+        ({"sample_of": 500, "method": "calibrated"}, "needs counts"),
+    ],
+)
+def test_what_it_cannot_be(more, words):
+    with pytest.raises(tu.OptionError, match=words):
+        tu.correct_counts([[9, 1], [2, 9]], [40, 360], **more)
