@@ -319,7 +319,7 @@ def correct_counts(
 def _transposed(counts: Counts, design: str) -> list[str]:
     """Say so when the sums that the design fixes seem to be on the other side of `test`."""
     rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
-    fixed = {"by_prediction": (rows, columns), "by_class": (columns, rows)}.get(design)
+    fixed = {"by_prediction": (rows, columns), "by_class": (columns, rows)}.get(str(design))
     if fixed is None or not _planned(fixed[0]) or _planned(fixed[1]):
         return []
     side, other = ("rows", "columns") if design == "by_prediction" else ("columns", "rows")
