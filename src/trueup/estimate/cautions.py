@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,8 @@ TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
 counts how often the warning appears where intervals miss, and where they do not."""
 MOST_NAMED = 5
+MOST_TIMES = 20
+"""Test units to add that are worth naming, in times of those that there are."""
 DOUBTFUL = 0.01
 FEW = 5
 """Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
@@ -80,6 +84,36 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
             "test set drawn within predicted classes distorts them. Use method 'auto'."
         )
     return found
+
+
+def labels_to_pay(
+    figures: dict[str, NDArray[np.float64] | None], interval: float, n: int
+) -> int | None:
+    """How many more test units it takes until correcting beats not correcting; None if it does.
+
+    As in `compare`, with the estimate for the truth: the mean squared error of the predicted
+    figures is their distance² to it, that of the corrected ones their standard error², which
+    shrinks with the number of test units. Both are added up over classes.
+    """
+    naive, middle, lower, upper = (figures[x] for x in ("naive", "estimate", "lower", "upper"))
+    if naive is None or middle is None or lower is None or upper is None or n == 0:
+        return None
+    width = 2 * NormalDist().inv_cdf((1 + interval) / 2)
+    error = float((((upper - lower) / width) ** 2).sum())
+    bias = float(((naive - middle) ** 2).sum())
+    if error <= bias:
+        return None
+    return int(min(np.ceil(n * (error / bias - 1)), MOST_TIMES * n)) if bias > 0 else MOST_TIMES * n
+
+
+def correction_warning(more: int, n: int) -> str:
+    """Say that correcting may be worse than not correcting, and what would change that."""
+    many = f"about {more:,} more" if more < MOST_TIMES * n else f"many more than {more:,}"
+    return (
+        "With this test set the correction cannot be shown to beat no correction: the predicted "
+        "and the corrected figures differ by less than the error of the correction. The interval "
+        f"still holds. For a figure better than the predicted one, label {many} units first."
+    )
 
 
 def signal(counts: Counts, prior: Concentrations, overlap: bool) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
-from trueup.estimate.cautions import cautions
+from trueup.estimate.cautions import cautions, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import cell_totals
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
@@ -129,6 +129,10 @@ def finish(
         "version": __version__,
     }
     warnings = [*cautions(counts, settings), *answer.info.get("warnings", ())]
+    n = int(counts.n.sum())
+    more = labels_to_pay(figures, settings.interval, n)
+    if more is not None:
+        warnings.append(correction_warning(more, n))
     info |= answer.info | {"warnings": warnings}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent

@@ -15,6 +15,7 @@ from trueup.draws.settings import Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
 from trueup.estimate.assumptions import rates_follow_value, values_differ
+from trueup.estimate.cautions import correction_warning, labels_to_pay
 from trueup.estimate.design import DOUBTFUL, design_doubts
 from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
@@ -140,7 +141,7 @@ def check_counts(
     if design == "random":
         findings += _design(counts, overlap)
     if influence:
-        findings.append(_influence(counts, prior, options))
+        findings += _influence(counts, prior, options)
     if counts.totals:
         findings += [*_values(counts, settings), *_concentration(counts, largest)]
     return Check(tuple(findings))
@@ -242,8 +243,8 @@ def _design(counts: Counts, overlap: bool) -> list[Finding]:
     ]
 
 
-def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> Finding:
-    """How far the estimate moves under other priors, in half-widths of the interval."""
+def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[Finding]:
+    """How far the estimate moves under other priors, in half-widths; and whether it pays."""
 
     def make(prior: object) -> Estimate:
         settings = make_settings(counts.K, classes=counts.classes, prior=prior, **options)
@@ -251,15 +252,27 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> Findin
         return replace(est, asked={"prior": prior}, _again=make)
 
     try:
-        most = sensitivity(make(prior), quick=True).most
+        est = make(prior)
+        most = sensitivity(est, quick=True).most
     except TrueupError as error:
-        return Finding("prior influence", None, False, str(error).split("\n")[0])
+        return [Finding("prior influence", None, False, str(error).split("\n")[0])]
     move = abs(most["moves"])
     words = (
         f"under prior {most['prior']!r} the estimate of {most['class']!r} moves by {move:.0%} of "
         "its interval's half-width, the most of all classes"
     )
-    return Finding("prior influence", move, move > MUCH, words)
+    n = int(counts.n.sum())
+    more = labels_to_pay(est._figures, options["interval"], n)
+    pays = "the corrected figures differ from the predicted ones by more than their error"
+    return [
+        Finding("prior influence", move, move > MUCH, words),
+        Finding(
+            "does correcting pay",
+            more,
+            more is not None,
+            pays if more is None else correction_warning(more, n),
+        ),
+    ]
 
 
 def _values(counts: Counts, settings: Settings) -> list[Finding]:

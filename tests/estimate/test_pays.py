@@ -1,0 +1,47 @@
+"""The warning that correcting may be worse than not correcting, against `compare`'s simulation."""
+
+import numpy as np
+import pytest
+from tests.seeds import fresh_seed
+
+import trueup as tu
+from trueup.estimate.cautions import labels_to_pay
+
+WORDS = "cannot be shown to beat no correction"
+
+
+@pytest.mark.parametrize(("off", "warns"), [(0.005, True), (0.12, False)])
+def test_the_verdict_is_that_of_compare(off, warns):
+    """A test set as expected; `off` is the net share that moves from one class to the other."""
+    theta = np.array([[0.25, 0.03], [0.03 + off, 0.69 - off]])
+    n = np.round(400 * theta).astype(int)
+    v_hat = np.round(100_000 * theta.sum(axis=0)).astype(int)
+    est = tu.correct_counts(n, v_hat, seed=fresh_seed())
+    assert any(WORDS in text for text in est.info["warnings"]) == warns
+    beta = theta.sum(axis=1)
+    found = tu.compare(
+        P=theta / beta[:, None], base_rates=beta, N=100_000, n=int(n.sum()),
+        methods=["naive", "joint"], replications=200, draws=300, seed=fresh_seed(),
+    )  # fmt: skip
+    mse = {row["method"]: row["mse"] for row in found.rows() if row["class"] == found.interest}
+    assert (mse["naive"] < mse["joint"]) == warns
+
+
+def test_as_many_units_as_it_says_would_do():
+    figures = {"naive": [100.0, 0.0], "estimate": [99.0, 1.0], "lower": [97.04, -0.96]}
+    figures = {k: np.array(x) for k, x in (figures | {"upper": [100.96, 2.96]}).items()}
+    assert labels_to_pay(figures, 0.95, 100) in (None, 1)  # an error of 1 and a bias of 1
+    figures["naive"] = np.array([99.5, 0.5])
+    assert labels_to_pay(figures, 0.95, 100) == pytest.approx(300, abs=2)
+    figures["naive"] = figures["estimate"]
+    assert labels_to_pay(figures, 0.95, 100) == 2000
+    assert labels_to_pay(figures | {"lower": None}, 0.95, 100) is None
+
+
+def test_check_says_it_too():
+    from trueup.count.counts import make_counts
+    from trueup.study.check import check_counts
+
+    counts = make_counts([[40, 5], [5, 60]], [3000, 7000])
+    found = check_counts(counts, design="random", prior="perks", overlap=True, interval=0.95)
+    assert any(WORDS in words for words in found.doubts)
