@@ -12,6 +12,7 @@ import pytest
 import trueup
 from tests.patience import PATIENCE
 from tests.web.running import PECULIAR, running
+from trueup.present.tables import written
 from trueup.web.server import make_app
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -314,8 +315,10 @@ def test_files_end_to_end(open_page, tables, tmp_path, shoot):
     expect(answer.locator(".check-list")).to_contain_text("test units per true class")
     expect(answer.locator(".rows tbody tr")).to_have_count(6)
     est = trueup.correct(predictions, test_set, value="turnover", id="company", by="region", seed=1)
-    for shown, row in zip(answer.locator(".rows tbody tr").all(), est.rows(), strict=True):
-        expect(shown).to_contain_text(f"{row['estimate']:,.0f}")
+    for shown, row in zip(answer.locator(".rows tbody tr").all(), written(est), strict=True):
+        expect(shown).to_contain_text(row["estimate"])
+    expect(answer.locator(".accuracy tbody tr")).to_have_count(7)
+    expect(answer.get_by_role("button", name="Copy the table as Markdown")).to_be_visible()
     drawn(page, "files")
 
     with page.expect_download() as found:

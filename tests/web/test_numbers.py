@@ -8,6 +8,7 @@ import pytest
 
 import trueup
 from tests.web.running import PECULIAR
+from trueup.present.tables import shares, written
 from trueup.web.examples import EXAMPLES, WEBSHOPS
 from trueup.web.limits import Limits
 
@@ -43,6 +44,12 @@ def test_the_answer_is_that_of_correct_counts(client, given):
     assert status == 200
     assert found["answer"]["rows"] == est.rows()
     assert found["answer"]["info"]["warnings"] == est.info["warnings"]
+    assert found["answer"]["written"] == written(est)
+    assert found["answer"]["markdown"] == est.to_markdown()
+    if est.M is not None:
+        assert [row["mean"] for row in found["answer"]["accuracy"]] == [
+            row["mean"] for row in shares(est.accuracy())
+        ]
     assert {"totals", "density", "test_set"} <= set(found["charts"])
 
 

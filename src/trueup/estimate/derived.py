@@ -112,16 +112,23 @@ def partition(
         raise OptionError(
             f"Each new class must be a list of the classes {list(classes[:20])}; got {dict(new)}."
         )
-    home = {x: label for label, members in new.items() for x in members}
-    labels = tuple(dict.fromkeys(home.get(x, x) for x in classes))
+    labels, parts = joined(classes, new)
     clash = {*new} & ({*classes} - {*old})
     if len({*old}) < len(old) or clash or len(labels) < 2 or not all(new.values()):
         raise OptionError(
             "New classes must have names of their own, share no class and leave at least two; got "
             f"{dict(new)}."
         )
-    parts = [[g for g, x in enumerate(classes) if home.get(x, x) == y] for y in labels]
     return labels, parts
+
+
+def joined(
+    labels: tuple[Hashable, ...], new: Mapping[Hashable, Sequence[Hashable]]
+) -> tuple[tuple[Hashable, ...], list[list[int]]]:
+    """Return the labels with members of new ones replaced, and what each is made of."""
+    home = {x: label for label, members in new.items() for x in members}
+    found = tuple(dict.fromkeys(home.get(x, x) for x in labels))
+    return found, [[g for g, x in enumerate(labels) if home.get(x, x) == y] for y in found]
 
 
 def independent(a: Floats, b: Floats) -> tuple[Floats, Floats]:

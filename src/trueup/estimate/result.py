@@ -143,11 +143,15 @@ class Estimate:
             of_groups = derived.added(self._joint_draws(), parts, -1)
             naive = derived.added(groups.figures["naive"], parts, -1)
             groups = self._grouped(groups.by, groups.labels, naive, of_groups)
-        cells, columns = (-2, -1), (-1,)
-        axes = {"n": cells, "v_hat": columns, "u_hat": columns, "w_hat": columns}
-        axes |= {"t": cells, "t2": cells}
-        found = {x: derived.added(getattr(self.counts, x), parts, *at) for x, at in axes.items()}
-        counts = replace(self.counts, classes=labels, bands=None, **found)
+        predicted, columns = derived.joined(self._columns()[0], classes)
+        more: dict[str, Any] = {
+            name: derived.added(getattr(self.counts, name), columns, -1)
+            for name in ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
+        }
+        more |= {name: derived.added(more[name], parts, -2) for name in ("n", "t", "t2")}
+        if getattr(self.counts, "columns", None) is not None:
+            more["columns"] = predicted
+        counts = replace(self.counts, classes=labels, bands=None, **more)
         interval = self.info["interval"]
         return replace(
             self,
@@ -155,7 +159,7 @@ class Estimate:
             counts=counts,
             whole=draws,
             P=None,
-            M=derived.added(self.M, parts, -2, -1),
+            M=derived.added(derived.added(self.M, columns, -1), parts, -2),
             info=self.info | monte_carlo_errors(draws, self.info["ess"], interval),
             _figures=summarise(Answer(draws), counts.naive, interval),
             groups=groups,
@@ -235,7 +239,7 @@ class Estimate:
 
     def _columns(self) -> tuple[tuple[Hashable, ...], list[int | None]]:
         """The predicted labels, and where among them each class is."""
-        labels = self.classes
+        labels: tuple[Hashable, ...] = getattr(self.counts, "columns", None) or self.classes
         return labels, [labels.index(x) if x in labels else None for x in self.classes]
 
     def rank(self) -> list[dict[str, Any]]:

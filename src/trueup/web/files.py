@@ -87,12 +87,14 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def answer(est: Estimate) -> dict[str, Any]:
     """Return what the page shows: the first groups, and always the whole."""
-    found = shown(est)
-    rows, K = found["rows"], est.counts.K
-    first = rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS - K] + rows[-K:]
+    found, K = shown(est), est.counts.K
+    first = {}
+    for name in ("rows", "written"):
+        rows = found[name]
+        few = rows if len(rows) <= MOST_ROWS else rows[: MOST_ROWS - K] + rows[-K:]
+        first[name] = [{key: _plain(x) for key, x in row.items()} for row in few]
     by = list(est.groups.by) if est.groups else []
-    plain = [{name: _plain(x) for name, x in row.items()} for row in first]
-    return found | {"rows": plain, "by": by, "all_rows": len(rows)}
+    return found | first | {"by": by, "all_rows": len(found["rows"])}
 
 
 def _plain(cell: object) -> object:

@@ -16,6 +16,7 @@ from trueup.errors import DataError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.present.reproduce import command_line
 from trueup.present.sentences import citations, figures
+from trueup.present.tables import shares, written
 from trueup.text import short
 from trueup.web.limits import Limits
 
@@ -35,6 +36,7 @@ KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
     "interval": ("a number", (int, float)),
 }
 MOST_CONDITION = 1e12
+MOST_COPIED = 2000
 
 
 def names_of(function: Callable[..., Any], *without: str) -> tuple[str, ...]:
@@ -72,6 +74,9 @@ def shown(est: Estimate) -> dict[str, Any]:
         "test": est.counts.n.tolist(),
         "totals": est.counts.totals,
         "info": {name: est.info[name] for name in INFO if name in est.info},
+        "written": written(est),
+        "accuracy": None if est.M is None else shares(est.accuracy()),
+        "markdown": est.to_markdown() if len(est.rows()) <= MOST_COPIED else None,
         "headlines": figures(est),
         "sentences": citations(est),
     }

@@ -14,12 +14,13 @@ export function makeAnswer(section, actions) {
     headline: el("div", { class: "headline", role: "status", "aria-live": "polite" }),
     notes: el("div"),
     rows: el("div", { class: "scroller rows", tabindex: "0", role: "group", "aria-label": "table of the answer" }),
+    accuracy: el("div"),
     words: el("div", { class: "words" }),
     actions: el("p", { class: "row actions" }, ...actions),
     charts: el("div", { class: "charts" }),
     again: el("div"),
   };
-  const body = el("div", { hidden: true }, parts.headline, parts.notes, parts.rows, parts.words, parts.actions, parts.charts, parts.again);
+  const body = el("div", { hidden: true }, parts.headline, parts.notes, parts.rows, parts.accuracy, parts.words, parts.actions, parts.charts, parts.again);
   section.append(parts.busy, body);
   const empty = section.querySelector(".empty");
   const usual = empty.textContent;
@@ -34,6 +35,7 @@ export function makeAnswer(section, actions) {
     parts.headline.replaceChildren(...headline(answer));
     parts.notes.replaceChildren(...notes(answer));
     parts.rows.replaceChildren(rowsTable(answer));
+    parts.accuracy.replaceChildren(...accuracy(answer));
     about = Math.min(about, answer.sentences.length - 1);
     parts.words.replaceChildren(...sentence(answer));
     parts.again.replaceChildren(...again(answer));
@@ -85,21 +87,37 @@ function notes(answer) {
   return found;
 }
 
+const figure = (text) => (text === null || text === undefined ? "–" : text.replace("-", "−"));
+
 function rowsTable(answer) {
   const by = answer.by ?? [];
   const inverse = answer.inversion?.values;
   const format = formatter(answer.rows.flatMap((row) => [row.naive, row.estimate, row.upper]));
   const names = { naive: "as predicted", estimate: "corrected", lower: "from", upper: "to" };
   const header = [...by, "class", ...FIGURES.map((name) => names[name]), ...(inverse ? ["plain inversion"] : []), ...REST];
-  const rows = answer.rows.map((row, k) => [
-    ...by.map((name) => (row[name] === null ? "all" : String(row[name]))), String(row.class),
-    ...FIGURES.map((name) => format(row[name])),
+  const rows = answer.written.map((row, k) => [
+    ...by.map((name) => (row.part === "whole" ? "all" : String(row[name] ?? "(none)"))), String(row.class),
+    ...FIGURES.map((name) => figure(row[name])),
     ...(inverse ? [inverse[k] < 0 && !answer.inversion.permissible ? `${format(inverse[k])} refused` : format(inverse[k])] : []),
-    ...REST.map((name) => format(row[name]))]);
+    ...REST.map((name) => figure(row[name]))]);
   const made = table(header, rows, answer.totals ? "Totals per class" : "Units per class");
   const hidden = (answer.all_rows ?? rows.length) - rows.length;
   if (hidden > 0) made.append(el("tfoot", {}, el("tr", {}, el("td", { colspan: header.length }, `${hidden.toLocaleString("en")} more rows are in the table to download.`))));
   return made;
+}
+
+// How good the classifier is in the whole population, and the table for a text.
+function accuracy(answer) {
+  const copy = answer.markdown
+    ? el("p", { class: "row" }, copyButton("Copy the table as Markdown", () => answer.markdown)) : null;
+  if (!answer.accuracy) return copy ? [copy] : [];
+  const names = { recall: "recall (producer’s)", precision: "precision (user’s)", f1: "F1", accuracy: "accuracy" };
+  const rows = answer.accuracy.map((row) => [row.measure === "accuracy" ? "all classes" : String(row.class),
+    names[row.measure], ...["mean", "lower", "upper"].map((name) => figure(row[name]))]);
+  const made = table(["class", "measure", "mean", "from", "to"], rows, "Accuracy in the population");
+  return [...(copy ? [copy] : []), el("details", { class: "accuracy" }, el("summary", {}, "How good is the classifier in the population?"),
+    el("p", {}, "Not the raw shares in the test set, which depend on how it was drawn."),
+    el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": "table of accuracies" }, made))];
 }
 
 function again(answer) {
