@@ -237,6 +237,11 @@ def _audits() -> Iterator[str]:
     )
     yield from warned(tu.correct, *_files(units, large), value="y", overlap=False, seed=1)
     yield from warned(tu.correct, *_files(units, large), by="region", overlap=False, seed=1)
+    # wrong in one region only
+    wrong = ["id,predicted,true,region"]
+    wrong += [f"{i},{'ab'[i % 2]},{'ab'[(i + i // 40) % 2]},{'ns'[i // 40]}" for i in range(80)]
+    apart = _files("\n".join(wrong), "\n".join(wrong[:31] + wrong[41:71]))
+    yield from warned(tu.correct, *apart, by="region", pooling="complete", seed=1)
     good = _files(test_set="predicted,true,p,block\na,a,0.5,1\na,b,0.5,1\nb,b,0.9,2\nb,b,1,2\n")
     yield from warned(tu.correct, *good, probability="p")
     yield raised(tu.correct, *good, probability="block")

@@ -6,6 +6,7 @@ import pytest
 from tests.seeds import more
 
 import trueup as tu
+from trueup.estimate.assumptions import rates_differ
 
 K_LABELS = np.array(["a", "b", "c"])
 P = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
@@ -215,4 +216,32 @@ def test_bad_input(tables):
     with pytest.raises(tu.OptionError, match="must have `noise`"):
         correct(tables, by="region", noise=False)
     with pytest.raises(tu.OptionError, match="give `by`"):
-        correct(tables).contrast("a", "b")
+        correct(tables).rank()
+
+
+def two_regions(rng, differ):
+    """Two regions in one of which the classifier errs more, or does not, and 400 audited units."""
+    region = rng.integers(0, 2, 6000)
+    s = (rng.random(6000) < 0.4).astype(int)
+    wrong = rng.random(6000) < np.where(region == 1, 0.3 if differ else 0.05, 0.05)
+    units = pd.DataFrame({"predicted": np.where(wrong, 1 - s, s), "region": region})
+    return units, units.assign(true=s).iloc[rng.choice(6000, 400, replace=False)]
+
+
+@pytest.mark.parametrize("options", [{"pooling": "complete"}, {"design": "by_class"}])
+def test_one_P_for_groups_is_doubted_where_the_audited_units_speak_against_it(rng, options):
+    units, test = two_regions(rng, differ=True)
+    with pytest.warns(tu.TrueupWarning, match="predicted differently in different groups"):
+        tu.correct(units, test, by="region", draws=200, **options)
+
+
+def test_one_P_for_groups_is_rarely_doubted_where_it_holds(rng):
+    _, test = two_regions(rng, differ=False)
+    n = np.zeros((2, 2, 2), dtype=np.int64)
+    doubts = 0
+    for _ in range(40):
+        shuffled = rng.permutation(test["region"].to_numpy())
+        n[:] = 0
+        np.add.at(n, (shuffled, test["true"], test["predicted"]), 1)
+        doubts += rates_differ(n, [0, 1]).p_value < 0.01
+    assert doubts <= 5  # of 40, at 0.01 each: 6 or more have a probability of 3e-6

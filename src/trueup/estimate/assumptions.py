@@ -8,6 +8,7 @@ predicted class. Real classifiers keep neither, and the audited values can show 
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = ["Evidence", "rates_follow_value", "values_differ"]
 
 Floats = NDArray[np.float64]
 
+SHUFFLES = 499
 LEAST = 2
 """Audited units that a class needs on either side to be compared."""
 
@@ -95,6 +97,44 @@ def rates_follow_value(counts: Counts) -> Evidence | None:
         f"true class {counts.classes[g]!r} is {rarer} among large values than among small ones of "
         "the same predicted class",
     )
+
+
+def rates_differ(n: NDArray[np.int64], classes: Sequence[Hashable]) -> Evidence | None:
+    """Test that error rates are the same in all groups: n (B, K, L) audited units.
+
+    Pearson's statistic of predictions against groups within each true class, compared with that of
+    groups that are shuffled within true classes: exact however few units there are. None if no
+    true class has units in two groups and under two predictions.
+    """
+    n = n[n.any(axis=(1, 2))]
+    b, g, h = (np.repeat(x, n[n > 0]) for x in np.nonzero(n))
+    size, K, L = n.shape[0], n.shape[1], n.shape[2]
+
+    def apart(group: NDArray[np.int64]) -> Floats:
+        seen = np.bincount((group * K + g) * L + h, minlength=n.size).reshape(n.shape)
+        expected = seen.sum(axis=2, keepdims=True) * seen.sum(axis=0) / np.maximum(own, 1)
+        some = expected > 0
+        square = (seen - expected) ** 2 / np.where(some, expected, 1.0)
+        return np.asarray(np.where(some, square, 0.0).sum(axis=(0, 2)))
+
+    own = n.sum(axis=(0, 2))[:, None]
+    varied = ((n.sum(axis=2) > 0).sum(axis=0) > 1) & ((n.sum(axis=0) > 0).sum(axis=1) > 1)
+    if size < 2 or not varied.any():
+        return None
+    rng = np.random.default_rng(0)
+    here = apart(b)
+    order = np.argsort(g, kind="stable")
+    shuffled = b[order]
+    more, each = 1, np.zeros(K)
+    for _ in range(SHUFFLES):
+        mixed = np.empty_like(b)
+        mixed[order] = shuffled[np.lexsort((rng.random(len(b)), g[order]))]
+        there = apart(mixed)
+        more += there.sum() >= here.sum() - 1e-9
+        each += there / SHUFFLES
+    worst = classes[int((here - each).argmax())]
+    words = f"units of true class {worst!r} are predicted differently in different groups"
+    return Evidence(more / (SHUFFLES + 1), words)
 
 
 def _score(counts: Counts) -> Floats:

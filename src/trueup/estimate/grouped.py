@@ -20,6 +20,8 @@ from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate.answer import Answer, GroupFigures
+from trueup.estimate.assumptions import rates_differ
+from trueup.estimate.design import DOUBTFUL
 from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.regressed import draw_regressed
 from trueup.estimate.result import Estimate
@@ -64,7 +66,8 @@ def estimate_parts(
     groups = None
     if found.groups.columns:
         groups, more = _groups(found, strata, settings, keep, stratified, pooling == "complete")
-        info = info | more
+        told = [*info.get("warnings", ()), *more.pop("warnings", ())]
+        info = info | more | {"warnings": told}
     whole = np.sum([stratum.u for stratum in strata], axis=0)
     P = strata[0].P if len(strata) == 1 else None
     M = sum((stratum.M for stratum in strata[1:]), strata[0].M)
@@ -198,6 +201,8 @@ def _groups(
         info: dict[str, Any] = {"groups": B, "draws_kept": answer.draws is not None}
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
+        if answer.layer is None and groups.counts.n.any():
+            info["warnings"] = _doubts(groups.counts)
         return GroupFigures(groups.columns, groups.labels, figures, answer.draws), info
     if settings.draws * B * K > MOST_CELLS:
         raise OptionError(
@@ -220,6 +225,18 @@ def _groups(
     figures |= dict(zip(names, every, strict=True))
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
+
+
+def _doubts(groups: Counts) -> list[str]:
+    """Say when one P was taken for all groups although the audited units speak against it."""
+    evidence = rates_differ(groups.n, groups.classes)
+    if evidence is None or evidence.p_value >= DOUBTFUL:
+        return []
+    return [
+        f"One set of error rates was taken for all groups, but {evidence.words} (p = "
+        f"{evidence.p_value:.2g}): intervals of groups may be far too narrow. With a test set "
+        "drawn from the population leave out pooling='complete'; otherwise give `strata`."
+    ]
 
 
 def _whole(stratum: Stratum, counts: Counts, settings: Settings) -> Whole:
