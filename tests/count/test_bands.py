@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from trueup.count.bands import _in_order, merge_bands, scores
+from trueup.count.bands import in_order, merge_bands, scores
 from trueup.read.table import NO_BAND, ZERO, fine_bands
 
 
 def test_bands_are_in_the_order_of_their_values(rng):
     y = np.r_[rng.lognormal(0, 3, 300), -rng.lognormal(0, 3, 300), np.zeros(5)]
     fine = fine_bands(y)
-    order = {band: i for i, band in enumerate(_in_order(np.unique(fine)).tolist())}
+    order = {band: i for i, band in enumerate(in_order(np.unique(fine)).tolist())}
     by_value = [order[band] for band in fine[np.argsort(y)].tolist()]
     assert (np.diff(by_value) >= 0).all()
 
@@ -31,7 +31,7 @@ def test_powers_of_two_are_in_the_middle_of_a_band():
 def test_bands_hold_one_sign_and_zero_alone(most, rng):
     y = np.r_[rng.lognormal(0, 2, 3000), -rng.lognormal(1, 1, 500), np.zeros(40)]
     every, at = np.unique(fine_bands(y), return_inverse=True)
-    order = _in_order(every)
+    order = in_order(every)
     place = np.array([order.tolist().index(band) for band in every])[at]
     units, sums = np.bincount(place), np.bincount(place, y)
     band = merge_bands(order, units, sums, most)
