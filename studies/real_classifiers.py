@@ -180,10 +180,12 @@ def replicate(case: Case) -> dict[str, Outcome]:
     return found
 
 
-def study(cases: list[Case], replications: int, seed: int) -> Iterator[str]:
+def study(
+    cases: list[Case], replications: int, seed: int, workers: int | None = None
+) -> Iterator[str]:
     """Yield a line of the table for each case."""
     seeds = np.random.SeedSequence(seed).generate_state(replications)
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(workers) as pool:
         for case in cases:
             jobs = [case._replace(seed=int(s)) for s in seeds]
             found = list(pool.map(replicate, jobs))
@@ -212,6 +214,7 @@ def main() -> None:
     ask.add_argument("--methods", default=",".join(METHODS))
     ask.add_argument("--counts", action="store_true", help="counts of units instead of totals")
     ask.add_argument("--seed", type=int, default=None)
+    ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
     ask.add_argument("--short", action="store_true", help="two sets, n = 200, 20 replications")
     given = ask.parse_args()
     if given.short:
@@ -233,7 +236,7 @@ def main() -> None:
           f"the worst class / w: part of answers that warn. {given.replications} replications, "
           f"seed {seed}.\n")  # fmt: skip
     print(f"| data, figure, design, n | {' | '.join(methods)} |\n|{'---|' * (len(methods) + 1)}")
-    for line in study(cases, given.replications, seed):
+    for line in study(cases, given.replications, seed, given.workers):
         print(line, flush=True)
 
 

@@ -11,13 +11,14 @@ from importlib import import_module
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from trueup.count.counts import Counts, make_counts
 from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import FROM_POPULATION, POOLINGS, check_options, make_settings, one_of
-from trueup.errors import OptionError, TrueupWarning
+from trueup.errors import ClassError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
 
@@ -38,6 +39,7 @@ def correct(
     value: str | None = None,
     by: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    drawn_within: str | Sequence[str] | None = None,
     pooling: Literal["partial", "none", "complete"] = "partial",
     id: str | None = None,
     overlap: bool | None = None,
@@ -81,6 +83,11 @@ def correct(
         their group, differ between groups as far as the data say.
     strata : str or sequence of str, optional
         Column or columns within which the error rates differ: a P for each stratum.
+    drawn_within : str or sequence of str, optional
+        Column or columns, known of every unit, within which the test set was drawn with any
+        allocation (audit strata: region, size class). The answer then holds whatever the
+        allocation; a stratum that was audited completely is known exactly. For the designs
+        "random" and "by_prediction".
     pooling : {"partial", "none", "complete"}
         How far the error rates of strata, or of groups, are drawn together: as far as the data
         say, not at all (strata only), or one P for all.
@@ -91,8 +98,10 @@ def correct(
         Whether the audited units are in the population, so that their part is known exactly.
         By default yes, except for ``design="shifted"``.
     classes : sequence, optional
-        All classes, in order; by default those seen in the tables, sorted, or in the order of an
-        ordered categorical or enum.
+        All classes that units can truly have, in order; by default those seen in the tables,
+        sorted, or in the order of an ordered categorical or enum. Predicted labels that are not
+        listed ("unknown", an abstention) are no class: their units are shared out between the
+        classes.
     missing : {"refuse", "leave_out"}
         What to do with rows without a usable class or value (null, NaN or infinite). Those left out
         are counted in ``info["warnings"]``.
@@ -162,7 +171,15 @@ def correct(
 
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     one_of("pooling", pooling, POOLINGS)
-    columns = Columns(predicted, true, value, id, by, strata)  # type: ignore[arg-type]
+    columns = Columns(predicted, true, value, id, by, strata, drawn_within)  # type: ignore[arg-type]
+    if columns.drawn_within and (
+        design in ("by_class", "shifted") or isinstance(prior, Regression)
+    ):
+        raise OptionError(
+            "`drawn_within` needs a test set drawn from the population, design 'random' or "
+            f"'by_prediction', and no prior 'regression'; got {design!r}.",
+            hint="leave out `drawn_within`, or correct each stratum by itself.",
+        )
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in FROM_POPULATION
@@ -207,7 +224,8 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
-        bands=direct and count is None,
+        bands=(direct or bool(columns.drawn_within)) and count is None,
+        design=design,
     )
     if design == "random" and columns.parts:
         from trueup.estimate.design import DOUBTFUL, design_doubts
@@ -258,6 +276,7 @@ def correct_counts(
     test_squares: ArrayLike | None = None,
     *,
     classes: Sequence[Hashable] | None = None,
+    predicted_classes: Sequence[Hashable] | None = None,
     design: str = "random",
     method: str = "auto",
     prior: object = "perks",
@@ -274,16 +293,22 @@ def correct_counts(
 
     Parameters
     ----------
-    test : (K, K) array_like of int
-        Test units, rows true and columns predicted.
-    predicted_counts : (K,) array_like of int
-        Population units per predicted class.
-    predicted_sums, predicted_squares : (K,) array_like, optional
-        The sum of the value, and of its square, per predicted class. Without sums, units are
+    test : (K, L) array_like of int
+        Test units, rows true and columns predicted. L is K, unless some predicted labels are no
+        class ("unknown", finer labels), or some classes are never predicted.
+    predicted_counts : (L,) array_like of int
+        Population units per predicted label.
+    predicted_sums, predicted_squares : (L,) array_like, optional
+        The sum of the value, and of its square, per predicted label. Without sums, units are
         counted; without squares the classification noise of totals cannot be known.
-    test_sums, test_squares : (K, K) array_like, optional
+    test_sums, test_squares : (K, L) array_like, optional
         The sum of the value, and of its square, of the test units per cell. Sums make the audited
         units exact in totals.
+    classes : sequence, optional
+        Names of the rows; by default 0, 1, ….
+    predicted_classes : sequence, optional
+        Names of the columns, where they are not the classes in their order. `naive` is that of the
+        column with the class's own name, and 0 for a class that is never predicted.
 
     Returns
     -------
@@ -309,7 +334,9 @@ def correct_counts(
         test_sums,
         test_squares,
         classes=classes,
+        predicted_classes=predicted_classes,
     )
+    _refuse_empty_rows(counts, classes, design, method)
     options = {name: asked[name] for name in OPTIONS}
     return _run(
         _Job(counts, _local_frame, _transposed(counts, design), None, asked, options), progress
@@ -334,6 +361,22 @@ def _transposed(counts: Counts, design: str) -> list[str]:
 def _planned(sums: Any) -> bool:
     """Whether these look like numbers that somebody planned: all equal, or all tens."""
     return bool((sums >= 5).all() and ((sums == sums[0]).all() or (sums % 10 == 0).all()))
+
+
+def _refuse_empty_rows(counts: Counts, named: object, design: str, method: str) -> None:
+    """Ask about a class that no test unit has and that nobody named, where the prior decides it."""
+    if named is not None or design not in ("by_class", "shifted") or method == "naive":
+        return
+    for g in np.flatnonzero(counts.n.sum(axis=1) == 0):
+        h = min(int(g), counts.L - 1)
+        if counts.predicted[h] == counts.classes[g] and counts.n[:, h].any():
+            raise ClassError(
+                f"No test unit is truly of class {counts.classes[g]!r}, row {g + 1} of `test`, "
+                f"though {counts.n[:, h].sum():,} were predicted so: with design {design!r} the "
+                "prior alone would say how many there are.",
+                hint="if that is a label and no class, leave out its row: `test` may have fewer "
+                "rows than columns. If units can truly be of it, name all classes with `classes`.",
+            )
 
 
 def _local_frame(columns: dict[str, list[Any]]) -> Any:
@@ -376,6 +419,7 @@ class _Job:
         options = self.options | changes
         settings = make_settings(
             self.counts.K,
+            L=self.counts.L,
             classes=self.counts.classes,
             progress=progress,
             executor=executor,

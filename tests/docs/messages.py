@@ -67,6 +67,10 @@ def _tables() -> Iterator[str]:
     yield raised(tu.correct, *_files("predicted,y\na,1e200\nb,1e200\n"), value="y")
     yield raised(tu.correct, *_files(PREDICTIONS + "7,c,3,n\n"))
     yield raised(tu.correct, *_files(), classes=["a", "c"])
+    yield raised(tu.correct, *_files("predicted\nx\nx\n"), classes=["a", "b"])
+    untrue = "predicted,true\na,a\nb,b\nc,b\n"
+    yield raised(tu.correct, *_files(untrue, untrue), design="shifted")
+    yield raised(tu.correct_counts, [[4, 1], [0, 0]], [10, 90], design="shifted")
     yield raised(tu.correct, *_files("predicted\na\na\n", "predicted,true\na,a\n"))
     labels = [f"class {i}" for i in range(501)]
     many = "true,predicted\n" + "\n".join(f"{x},{x}" for x in labels)
@@ -95,7 +99,12 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, *counts, interval=95)
     yield raised(tu.correct_counts, *counts, draws=10)
     yield raised(tu.correct_counts, *counts, prior=tu.Dirichlet([1, 2, 3]))
-    yield raised(tu.correct_counts, [[4, 1]], [10, 90])
+    yield raised(tu.correct_counts, [4, 1], [10, 90])
+    yield raised(tu.correct_counts, [[4, 1, 2], [2, 3, 1]], [10, 90, 9], method="inverse")
+    yield raised(tu.correct, *_files(), drawn_within="region", by="region")
+    yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
+    placed = "predicted,true,region\na,a,n\nb,b,s\n"
+    yield raised(tu.correct, *_files(test_set=placed), drawn_within="region", method="bayes")
     yield raised(tu.correct_counts, [[0.4, 0.1], [0.2, 0.3]], [10, 90])
     yield raised(tu.correct_counts, *counts, predicted_squares=[1, 2])
     yield raised(tu.correct_counts, *counts, [100, 900], [10, 20])
@@ -158,6 +167,14 @@ def _warnings() -> Iterator[str]:
     )
     few = {"predicted_sums": [600.0, 900.0], "predicted_squares": [900.0, 2e4]}
     yield from warned(tu.correct_counts, [[50, 1], [1, 3]], [930, 70], **few, seed=1)
+    yield from warned(tu.correct_counts, [[4, 1, 2], [2, 3, 1], [0] * 3], [20, 30, 9], seed=1)
+    yield from warned(
+        tu.correct_counts, [[8, 2, 0], [2, 8, 0]], [40, 40, 1], seed=1, design="by_prediction"
+    )
+    yield from warned(tu.correct_counts, [[4, 1, 0], [2, 3, 0], [0] * 3], [20, 30, 0], seed=1)
+    yield from warned(tu.correct_counts, [[8], [3]], [40], seed=1, design="shifted")
+    placed = _files(PREDICTIONS + "7,a,3,w\n", "predicted,true,region\na,a,n\nb,b,s\n")
+    yield from warned(tu.correct, *placed, drawn_within="region", seed=1)
     left = _files(PREDICTIONS + "7,,3,n\n")
     yield from warned(tu.correct, *left, missing="leave_out", seed=1)
     yield from warned(tu.correct, *_files(PREDICTIONS + "7,a,3,\n"), by="region", seed=1)

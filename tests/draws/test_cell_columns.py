@@ -97,7 +97,7 @@ def test_slopes_are_those_of_two_normals(rng):
 def test_units_count_by_how_many_they_stand_for():
     """Drawn within predicted classes: the rare prediction must not count ten times as much."""
     score = np.array([-1.0, 1.0])
-    whole = np.array([[[900, 300], [10, 90]], [[100, 100], [40, 160]]])
+    whole = 100 * np.array([[[900, 300], [10, 90]], [[100, 100], [40, 160]]])
     drawn = whole.copy()
     drawn[:, 0] //= 10
     everything, _ = implied_slopes(whole, whole.sum(axis=0), score)

@@ -43,9 +43,9 @@ class Weighted(NamedTuple):
 def allocate(c: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw how many of the v̂_h units predicted h belong to each true class: Mult(v̂_h, c_·h).
 
-    `c` is (R, K, K) with columns that sum to 1, c_gh = Pr(s = g | ŝ = h); M has the same shape.
+    `c` is (R, K, L) with columns that sum to 1, c_gh = Pr(s = g | ŝ = h); M has the same shape.
     """
-    if c.shape[-1] == 2:
+    if c.shape[1] == 2:
         first = rng.binomial(v_hat, np.minimum(c[:, 0, :], 1.0))
         return np.stack([first, v_hat - first], axis=1)
     return np.swapaxes(rng.multinomial(v_hat, np.swapaxes(c, 1, 2)), 1, 2)

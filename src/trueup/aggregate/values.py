@@ -150,7 +150,9 @@ def class_variances(M: Floats, u_hat: Floats, w_hat: Floats, tau2: float, signed
     variance = y2_bar - y_bar**2
     off = np.column_stack([u_hat - y_bar * v_hat, w_hat - y2_bar * v_hat])
     S = var_u_hat(M, np.full_like(v, variance), tau2, variance)
-    moved = (variance + tau2 * v)[:, :, None] * (M @ _solve(S, np.broadcast_to(off, (*v.shape, 2))))
+    moved = (variance + tau2 * v)[:, :, None] * (
+        M @ _solve(S, np.broadcast_to(off, (len(M), *off.shape)))
+    )
     u = y_bar * v + moved[..., 0]
     u = u if signed else np.clip(u, 0.0, T)
     W = np.clip(y2_bar * v + moved[..., 1], 0.0, w_hat.sum())

@@ -92,6 +92,11 @@ estimate_options = together(
     "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
 )
 @click.option(
+    "--drawn-within",
+    multiple=True,
+    help="Column within which the test set was drawn, with any allocation. May be repeated.",
+)
+@click.option(
     "--pooling",
     default="partial",
     show_default=True,
@@ -146,22 +151,30 @@ def check(
 @list_option(
     "--predicted-counts",
     required=True,
-    help="Units per predicted class, in the order of --classes: 10,90.",
+    help="Units per predicted class, in the order of the columns of --test: 10,90.",
 )
 @list_option("--predicted-sums", help="Sum of the value per predicted class.")
 @list_option("--predicted-squares", help="Sum of the squared value per predicted class.")
 @matrix_option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
 @matrix_option("--test-squares", help="Sum of their squared values, as --test.")
 @classes_option
+@click.option(
+    "--predicted-classes",
+    help="Names of the columns of --test, separated by commas, where they are not the classes: "
+    "a label such as 'unknown' is a column without a row.",
+)
 @estimate_options
-def numbers(classes: str | None, **options: Any) -> None:
+def numbers(classes: str | None, predicted_classes: str | None, **options: Any) -> None:
     """Correct counts or totals that you already have as numbers."""
     import trueup
 
     names = ("test", "test_sums", "test_squares", "P")
     labels = labels_of(classes, [options[name] for name in names], None, "")
-    options |= {name: options[name] and options[name].in_order(labels) for name in names}
-    answer(trueup.correct_counts, classes=labels, **options)
+    columns = options["test"].columns
+    if predicted_classes is not None:
+        columns = [word.strip() for word in predicted_classes.split(",")]
+    options |= {name: options[name] and options[name].in_order(labels, columns) for name in names}
+    answer(trueup.correct_counts, classes=labels, predicted_classes=columns, **options)
 
 
 @main.command()

@@ -15,25 +15,34 @@ TOTALS = {"total", "totals", "sum", "grand total"}
 
 
 class Matrix(NamedTuple):
-    """A matrix that an option gave, with the names of its classes if it has any."""
+    """A matrix that an option gave, with the names of its rows and columns if it has any.
+
+    `columns` are the predicted labels, where they are not the classes.
+    """
 
     option: str
     rows: list[list[float]]
     labels: list[str] | None
+    columns: list[str] | None = None
 
-    def in_order(self, labels: Sequence[Hashable] | None) -> list[list[float]]:
-        """Return the rows and columns in the order of `labels`, if the matrix has its own."""
+    def in_order(
+        self, labels: Sequence[Hashable] | None, columns: Sequence[Hashable] | None = None
+    ) -> list[list[float]]:
+        """Return the rows in the order of `labels`, and columns of `columns`, if it has its own."""
         if self.labels is None or labels is None:
             return self.rows
-        wanted = [str(label) for label in labels]
-        if sorted(wanted) != sorted(self.labels):
+        rows = self._places(labels, self.labels, "--classes")
+        across = self._places(columns or labels, self.columns or self.labels, "--predicted-classes")
+        return [[self.rows[g][h] for h in across] for g in rows]
+
+    def _places(self, wanted: Sequence[Hashable], own: list[str], option: str) -> list[int]:
+        names = [str(label) for label in wanted]
+        if sorted(names) != sorted(own):
             raise ClassError(
-                f"{self.option} must have the classes {wanted[:20]}; its file has "
-                f"{self.labels[:20]}.",
-                hint="--classes sets their order; to rename a class, change the file.",
+                f"{self.option} must have the classes {names[:20]}; its file has {own[:20]}.",
+                hint=f"{option} sets their order; to rename a class, change the file.",
             )
-        at = [self.labels.index(label) for label in wanted]
-        return [[self.rows[g][h] for h in at] for g in at]
+        return [own.index(label) for label in names]
 
 
 def parse_list(option: str, text: str, hint: str = LIST) -> list[float]:
@@ -83,20 +92,22 @@ def _from_file(option: str, path: str) -> Matrix:
         ) from None
     if not rows:
         raise FileError(f"{option}: {path!r} must hold a matrix; the file is empty.")
-    labels = None
+    labels = columns = None
     if not _is_number(rows[0][-1]):  # a header: predicted classes, with true ones down the side
         columns, labels = rows[0][1:], [row[0] for row in rows[1:]]
         totals = [label for label in (*labels, *columns) if label.casefold() in TOTALS]
         if totals:
             raise _with_totals(option, f"{path!r} has a row or column {totals[0]!r}")
-        if columns != labels:
+        if columns != labels and sorted(columns) == sorted(labels):
             raise DataError(
                 f"{option}: the rows and the columns of {path!r} must name the same classes "
                 f"in the same order; got rows {labels}, columns {columns}.",
                 hint="true classes go down the side, predicted classes across the top.",
             )
+        columns = None if columns == labels else columns
         rows = [row[1:] for row in rows[1:]]
-    return Matrix(option, [[_number(option, x, EXAMPLE) for x in row] for row in rows], labels)
+    numbers = [[_number(option, x, EXAMPLE) for x in row] for row in rows]
+    return Matrix(option, numbers, labels, columns)
 
 
 def _ends_in_totals(rows: list[list[float]]) -> bool:

@@ -66,7 +66,7 @@ def _range(word: str) -> tuple[float, float]:
 
 def _from_counts(words: list[str]) -> Any:
     name, weight = ":".join(words[:-1]), float(words[-1])
-    _, matrix, labels = parse_matrix("--prior from-counts", name)
+    _, matrix, labels, _ = parse_matrix("--prior from-counts", name)
     return prior.from_counts(matrix, weight, classes=labels)
 
 
@@ -79,7 +79,7 @@ def _from_range(words: list[str]) -> Any:
 
 
 def _dirichlet(words: list[str]) -> Any:
-    _, matrix, names = parse_matrix("--prior dirichlet", ":".join(words))
+    _, matrix, names, _ = parse_matrix("--prior dirichlet", ":".join(words))
     if names is None:
         return prior.Dirichlet(matrix)
 

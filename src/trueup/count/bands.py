@@ -2,67 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
-from trueup.count.parts import Figures
+from trueup.count.parts import Figures, sorted_labels
 from trueup.numerics import special
 from trueup.read.table import NEGATIVE, ZERO
 
-__all__ = ["banded_counts", "merge_bands", "scores"]
+__all__ = ["cell_counts", "merge_bands", "scores"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MOST_CLASSES = 20
 """Learning the columns takes 3 s of processor time at 15 classes and 15 s at 20."""
-MOST_BANDS, MOST_CELLS, LEAST_BANDS = 24, 60, 8
-"""24 bands, or with many classes 60/K, but at least 8. With 16 for two classes, class and value
+MOST_BANDS, MOST_CELLS, LEAST_BANDS, FEWEST = 24, 60, 8, 4
+"""24 bands, or with many classes 60/K, but at least 8; within J audit strata 60/KJ, but at least 4
+of each. With 16 for two classes, class and value
 still go together within a band where class means differ a hundredfold."""
 
 
-def banded_counts(
-    population: Figures, audited: Figures, classes: Sequence[Hashable], signed: bool
+def cell_counts(
+    population: Figures,
+    audited: Figures,
+    whole: Counts,
+    *,
+    banded: bool,
 ) -> Counts | None:
-    """Return the counts by cell: K·B columns, the bands of one predicted class side by side.
+    """Return the counts by cell: L·J·B columns, those of one predicted label side by side.
 
-    The parts of the figures are fine bands (`read.table.fine_bands`). None if the audited units
-    do not fit into the population's cells, as when their values differ from the population's, if
-    all values are in one band, or with many classes.
+    A part of the figures is an audit stratum (none without `drawn_within`) and, if `banded`, a fine
+    band of the value (`read.table.fine_bands`) after it. Bands are merged within each stratum.
+    None if the audited units do not fit into the population's cells, as when their values differ
+    from the population's, if there is only one cell per label, or with bands and many classes.
     """
-    K = len(classes)
-    if K > MOST_CLASSES:
+    K, L = whole.K, whole.L
+    if banded and K > MOST_CLASSES:
         return None
-    fine = np.array([part[0] for part in population.parts], dtype=object).astype(np.int64)
-    every = in_order(np.unique(fine))
-    place = {int(band): i for i, band in enumerate(every)}
-    at = np.array([place[int(band)] for band in fine], dtype=np.int64)
-    units = np.bincount(at, population.units, len(every)).astype(np.int64)
-    sums = np.bincount(at, population.sums, len(every)).astype(float)
-    most = int(np.clip(MOST_CELLS // K, LEAST_BANDS, MOST_BANDS))
-    band_of = merge_bands(every, units, sums, most)
-    B = int(band_of.max()) + 1
-    seen = np.array([part[0] for part in audited.parts], dtype=object).astype(np.int64)
-    where = np.array([place.get(int(band), -1) for band in seen], dtype=np.int64)
-    if B == 1 or (where < 0).any():
+    strata = {label: j for j, label in enumerate(sorted_labels(_stratum(population, banded)))}
+    J = len(strata)
+    at = np.array([strata[label] for label in _stratum(population, banded)], dtype=np.int64)
+    where = np.array([strata.get(x, -1) for x in _stratum(audited, banded)], dtype=np.int64)
+    if (where < 0).any():
+        return None
+    cell, seen, B = at * 0, where * 0, 1
+    if banded:
+        most = int(np.clip(MOST_CELLS // (K * J), LEAST_BANDS if J == 1 else FEWEST, MOST_BANDS))
+        cell, seen, B = _bands(population, audited, at, where, J, most)
+    if J * B == 1 or (seen < 0).any():
         return None
 
-    def add(figures: Figures, band: Integers, shape: tuple[int, ...]) -> list[Any]:
-        index = (*figures.at, band)
+    def add(figures: Figures, j: Integers, band: Integers, shape: tuple[int, ...]) -> list[Any]:
+        index = (*figures.at, j, band)
         found = []
         for x in (figures.units, figures.sums, figures.squares):
-            total = np.zeros((*shape, B), x.dtype)
+            total = np.zeros((*shape, J, B), x.dtype)
             np.add.at(total, index, x)
-            found.append(total.reshape(*shape[:-1], K * B))
+            found.append(total.reshape(*shape[:-1], L * J * B))
         return found
 
-    v_hat, u_hat, w_hat = add(population, band_of[at], (K,))
-    n, t, t2 = add(audited, band_of[where], (K, K))
-    return Counts(tuple(classes), n, v_hat, u_hat, w_hat, t, t2, signed)
+    v_hat, *sums = add(population, at, cell, (L,))
+    n, *test_sums = add(audited, where, seen, (K, L))
+    u_hat, w_hat, t, t2 = [*sums, *test_sums] if whole.totals else [None] * 4
+    return replace(
+        whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J
+    )
+
+
+def _stratum(figures: Figures, banded: bool) -> list[tuple[Hashable, ...]]:
+    return [part[:-1] if banded else part for part in figures.parts]
+
+
+def _bands(
+    population: Figures, audited: Figures, at: Integers, where: Integers, J: int, most: int
+) -> tuple[Integers, Integers, int]:
+    """Merge fine bands within each stratum: the band of every row of either table, and B."""
+    fine, test = (
+        np.array([part[-1] for part in figures.parts], dtype=object).astype(np.int64)
+        for figures in (population, audited)
+    )
+    cell, seen = np.zeros_like(at), np.full_like(where, -1)
+    for j in range(J):
+        mine, own = at == j, where == j
+        every = in_order(np.unique(fine[mine]))
+        place = {int(band): i for i, band in enumerate(every)}
+        i = np.array([place[int(band)] for band in fine[mine]], dtype=np.int64)
+        units = np.bincount(i, population.units[mine], len(every)).astype(np.int64)
+        sums = np.bincount(i, population.sums[mine], len(every)).astype(float)
+        band_of = np.append(merge_bands(every, units, sums, most), -1)
+        cell[mine] = band_of[i]
+        seen[own] = [band_of[place.get(int(band), -1)] for band in test[own]]
+    return cell, seen, int(cell.max()) + 1
 
 
 def in_order(bands: Integers) -> Integers:
@@ -100,15 +135,19 @@ def merge_bands(fine: Integers, units: Integers, sums: Floats, most: int) -> Int
 
 
 def scores(v_hat: Integers, u_hat: Floats) -> Floats:
-    """Return the score (B,) of each band: the log of its mean value, standardised over the units.
+    """Return the score of each cell: the log of its mean value, standardised over the units.
 
-    `v_hat` and `u_hat` (H, B) are units and Σy. Zero scores as the least positive band. Where some
-    values are negative, the score is the normal score of the band's middle rank.
+    `v_hat` and `u_hat` (H, …) are units and Σy, predicted labels first; cells that differ in those
+    alone have one score, so that scores have the shape (…). Zero scores as the least positive cell.
+    Where some values are negative, the score is the normal score of the cell's middle rank.
     """
     units, total = v_hat.sum(axis=0), u_hat.sum(axis=0)
     p = units / units.sum()
     if (total < 0).any():
-        z = np.asarray(special.ndtri(np.clip(np.cumsum(p) - p / 2, 1e-9, 1 - 1e-9)))
+        order = np.argsort((total / np.maximum(units, 1)).ravel(), kind="stable")
+        rank = np.empty(p.size)
+        rank[order] = np.cumsum(p.ravel()[order]) - p.ravel()[order] / 2
+        z = np.asarray(special.ndtri(np.clip(rank.reshape(p.shape), 1e-9, 1 - 1e-9)))
     else:
         z = np.log(np.where(total > 0, total, 1.0)) - np.log(np.where(total > 0, units, 1.0))
         least = np.where(total > 0, z, np.inf).min()

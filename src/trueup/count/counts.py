@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Array = TypeVar("Array", Floats, Integers)
 
+ARRAYS = ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
 # Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
 MOST_CLASSES = 500
 # Counts are integers to the end; beyond this a float could not hold them exactly.
@@ -36,20 +37,24 @@ class Counts:
     ----------
     classes : tuple
         The K class labels, H in the paper.
-    n : (…, K, K) int
-        Test units with true class g and predicted class h.
-    v_hat : (…, K) int
-        Population units per predicted class.
-    u_hat : (…, K) float or None
-        Σy per predicted class; None when units are counted.
-    w_hat : (…, K) float or None
-        Σy² per predicted class, for the classification noise.
-    t, t2 : (…, K, K) float or None
+    n : (…, K, L) int
+        Test units with true class g and predicted label h; L = K unless `columns` says otherwise.
+    v_hat : (…, L) int
+        Population units per predicted label.
+    u_hat : (…, L) float or None
+        Σy per predicted label; None when units are counted.
+    w_hat : (…, L) float or None
+        Σy² per predicted label, for the classification noise.
+    t, t2 : (…, K, L) float or None
         Σy and Σy² of the test units per cell, for audited units and classical variances.
     signed : bool
         Whether some y is negative: then totals have no bound at 0.
     bands : Counts or None
-        The same by cell: predicted class and band of the value, K·B columns instead of K.
+        The same by cell: predicted label, audit stratum and band of the value, L·J·B columns.
+    columns : tuple or None
+        The L predicted labels, where they are not the classes.
+    strata : int
+        J, the audit strata (`drawn_within`) that the cells of `bands` distinguish.
     """
 
     classes: tuple[Hashable, ...]
@@ -61,6 +66,8 @@ class Counts:
     t2: Floats | None = None
     signed: bool = False
     bands: Counts | None = None
+    columns: tuple[Hashable, ...] | None = None
+    strata: int = 1
 
     @property
     def K(self) -> int:
@@ -68,9 +75,24 @@ class Counts:
         return len(self.classes)
 
     @property
+    def predicted(self) -> tuple[Hashable, ...]:
+        """The L predicted labels, in the order of the columns."""
+        return self.classes if self.columns is None else self.columns
+
+    @property
+    def L(self) -> int:
+        """The number of predicted labels."""
+        return len(self.predicted)
+
+    @property
     def N(self) -> int:
         """The number of units in the population."""
         return int(self.v_hat.sum())
+
+    @property
+    def right(self) -> int:
+        """How many test units were predicted right."""
+        return int(np.trace(self.squared().n))
 
     @property
     def totals(self) -> bool:
@@ -79,15 +101,46 @@ class Counts:
 
     @property
     def naive(self) -> Floats:
-        """û, or v̂ when units are counted: the figures before any correction."""
-        return self.v_hat.astype(float) if self.u_hat is None else self.u_hat
+        """û, or v̂ when units are counted, per class; 0 for a class that is never a prediction."""
+        found = self.v_hat.astype(float) if self.u_hat is None else self.u_hat
+        if self.columns is None:
+            return found
+        at = [self.columns.index(g) if g in self.columns else -1 for g in self.classes]
+        return np.where(np.array(at) < 0, 0.0, found[..., at])
+
+    def squared(self) -> Counts:
+        """Return the counts with a row and a column for every label, classes first: zeros if new.
+
+        Classical estimators compare a class's row with its own column.
+        """
+        if self.columns is None:
+            return self
+        labels = (*self.classes, *(h for h in self.columns if h not in self.classes))
+        at = [labels.index(h) for h in self.columns]
+
+        def wide(x: Any, rows: bool) -> Any:
+            if x is None:
+                return None
+            found = np.zeros((len(labels), len(labels)) if rows else len(labels), x.dtype)
+            found[(slice(self.K), at) if rows else at] = x
+            return found
+
+        return replace(
+            self,
+            classes=labels,
+            columns=None,
+            bands=None,
+            **{name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS},
+        )
 
     def part(self, which: Any) -> Counts:
         """Return one part, or some of them."""
         arrays = (self.n, self.v_hat, self.u_hat, self.w_hat, self.t, self.t2)
         found: list[Any] = [None if x is None else x[which] for x in arrays]
         n, v_hat, u_hat, w_hat, t, t2 = found
-        return Counts(self.classes, n, v_hat, u_hat, w_hat, t, t2, self.signed)
+        return Counts(
+            self.classes, n, v_hat, u_hat, w_hat, t, t2, self.signed, columns=self.columns
+        )
 
 
 def split(
@@ -142,8 +195,8 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
 
 
 def _predicted(counts: Counts, at: tuple[Any, ...]) -> Hashable:
-    """The predicted class of a column, which may be one of its bands."""
-    label: Hashable = counts.classes[int(at[-1]) * counts.K // counts.n.shape[-1]]
+    """The predicted label of a column, which may be one of its cells."""
+    label: Hashable = counts.predicted[int(at[-1]) * counts.L // counts.n.shape[-1]]
     return label
 
 
@@ -163,6 +216,7 @@ def make_counts(
     t2: ArrayLike | None = None,
     *,
     classes: Sequence[Hashable] | None = None,
+    predicted_classes: Sequence[Hashable] | None = None,
     signed: bool | None = None,
 ) -> Counts:
     """Check the arrays and put them together; every message names the user's argument.
@@ -172,15 +226,17 @@ def make_counts(
     if n is None:
         n = np.zeros((*np.shape(v_hat), np.shape(v_hat)[-1]))
     n = _whole("test", n)
-    if n.ndim < 2 or n.shape[-2] != n.shape[-1]:
+    if n.ndim < 2:
         raise DataError(
-            "`test` must be a square matrix, one row for each true class and one column for each "
-            f"predicted class; got shape {n.shape}.",
-            hint="add a row or a column of zeros for a class that was never seen there.",
+            "`test` must be a matrix, one row for each true class and one column for each "
+            f"predicted label; got shape {n.shape}.",
+            hint="rows are true classes, columns predicted ones.",
         )
-    K, shape = n.shape[-1], n.shape[:-1]
+    K, L = n.shape[-2:]
+    shape = (*n.shape[:-2], L)
     labels = tuple(range(K)) if classes is None else tuple(map(plain, classes))
     check_classes(labels, K)
+    columns = _predicted_labels(predicted_classes, labels, L)
     v_hat = _shaped("predicted_counts", _whole("predicted_counts", v_hat), shape)
     if v_hat.sum() == 0:
         raise DataError("The population must have at least one unit; `predicted_counts` sums to 0.")
@@ -196,7 +252,38 @@ def make_counts(
     if signed is None:  # sums alone cannot show every negative value, but they show some
         signed = any(x is not None and bool((x < 0).any()) for x in (u_hat, t))
     _check_sums(n, v_hat, u_hat, w_hat, t, t2)
-    return Counts(labels, n, v_hat, u_hat, w_hat, t, t2, signed)
+    if columns is not None and set(columns) == set(labels):  # the classes in another order
+        at = [columns.index(g) for g in labels]
+        given = dict(zip(ARRAYS, (n, v_hat, u_hat, w_hat, t, t2), strict=True))
+        ordered: Any = {name: None if x is None else x[..., at] for name, x in given.items()}
+        return Counts(labels, signed=signed, **ordered)
+    return Counts(labels, n, v_hat, u_hat, w_hat, t, t2, signed, columns=columns)
+
+
+def _predicted_labels(
+    given: Sequence[Hashable] | None, classes: tuple[Hashable, ...], L: int
+) -> tuple[Hashable, ...] | None:
+    """Return the labels of the columns, or None if they are the classes.
+
+    Without names, columns are the classes in their order; what goes beyond is no class.
+    """
+    if given is None:
+        more = tuple(f"column {h + 1}" for h in range(len(classes), L))
+        return None if len(classes) == L else (classes + more)[:L]
+    labels = tuple(map(plain, given))
+    if len(labels) != L:
+        raise ClassError(
+            f"`predicted_classes` must name each of the {L} columns of `test`; got {len(labels)} "
+            "names."
+        )
+    if len(set(labels)) != L:
+        twice = sorted({str(c) for c in labels if labels.count(c) > 1})
+        raise ClassError(
+            f"`predicted_classes` must differ from each other; got {twice} more than once."
+        )
+    if L > MOST_CLASSES:
+        raise ClassError(f"There may be at most {MOST_CLASSES} predicted labels; got {L}.")
+    return None if labels == classes else labels
 
 
 def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
@@ -289,6 +376,6 @@ def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     if values.shape != shape:
         raise DataError(
             f"`{name}` must have shape {shape}, to fit `test`; got {values.shape}.",
-            hint="give one number for each class, in the order of the rows of `test`.",
+            hint="give one number for each column of `test`, in that order.",
         )
     return values

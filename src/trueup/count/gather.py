@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueup.count.bands import banded_counts
+from trueup.count.bands import cell_counts
 from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
@@ -48,6 +48,7 @@ def gather_groups(
     missing: Missing = "refuse",
     progress: Progress | None = None,
     bands: bool = False,
+    design: str = "random",
 ) -> GroupCounts:
     """Count both tables per stratum, group and class, and check that they fit together.
 
@@ -55,8 +56,9 @@ def gather_groups(
     class, stratum or value are refused, or left out and reported; rows without a group are a group
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
     group and stratum come from the population. With `bands`, the same scan counts fine bands of the
-    value, and `whole.bands` has cells of them; groups and strata have none. The whole is then
-    counted in a scan of its own, so that groups do not change it.
+    value, and `whole.bands` has cells of them and of audit strata (`drawn_within`); groups and
+    strata have none. The whole is then counted in a scan of its own, so that groups do not change
+    it. `design` says whether a label that is never true must be asked about.
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
@@ -68,6 +70,8 @@ def gather_groups(
     absent = _check_columns(population, test_set, columns)
     test_parts = strata if absent else parts
     bands = bands and value is not None and not strata
+    if columns.drawn_within:
+        parts = test_parts = columns.drawn_within
     alone = None
     if by and value is not None and not strata:  # the whole as if nobody had asked for groups
         alone = gather_groups(
@@ -78,12 +82,13 @@ def gather_groups(
             classes=classes,
             missing=missing,
             bands=bands,
+            design=design,
         ).whole
     elif bands and value is not None:
         population = population.banded(BAND, value)
         if columns.id is None:
             test_set = test_set.banded(BAND, value)
-        parts = test_parts = (BAND,)
+        parts = test_parts = (*parts, BAND)
 
     how: dict[str, Any] = {"missing": missing, "nullable": by}
     whole = population.tally([*parts, columns.predicted], value, progress=progress, **how)
@@ -92,12 +97,7 @@ def gather_groups(
     else:
         keys = [*test_parts, columns.true, columns.predicted]
         audited = test_set.tally(keys, value, **how)
-    seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
-    if classes is not None:
-        labels = _listed_classes(classes, (population, test_set), seen)
-    else:
-        orders = [population.order(columns.predicted), test_set.order(columns.true)]
-        labels = _common_classes(orders, (population, test_set), seen)
+    labels, predicted = _labels(classes, (population, test_set), columns, (whole, audited), design)
     notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
     notes += _aggregated(population, whole, audited, overlap)
     if absent:
@@ -106,11 +106,11 @@ def gather_groups(
             "known exactly in any, and error rates that differ between groups cannot be seen. Name "
             "the `id` column, or add the columns."
         )
-    figures = _figures(whole, labels, axes=1), _figures(audited, labels, axes=2)
-    cells = None
-    if bands and alone is None:
-        cells = banded_counts(*figures, labels, whole.signed)
-        figures = figures[0].merged(), figures[1].merged()
+    fine = _figures(whole, predicted), _figures(audited, labels, predicted)
+    bands = bands and alone is None
+    figures = fine
+    if bands or columns.drawn_within:
+        figures = fine[0].merged(), fine[1].merged()
     found = assemble(
         *figures,
         labels,
@@ -120,28 +120,72 @@ def gather_groups(
         totals=value is not None,
         signed=whole.signed,
         warnings=notes,
+        columns=None if predicted == labels else tuple(predicted),
     )
+    if found.whole.columns is not None and columns.parts:
+        raise OptionError(
+            "`by` and `strata` need predicted labels that are the classes; got "
+            f"{list(found.whole.columns)[:MOST_NAMED]} for {labels[:MOST_NAMED]}.",
+            hint="list every predicted label in `classes`, or leave `by` and `strata` out.",
+        )
     _check_placed(found, population, test_set, overlap=overlap)
-    if cells is not None and _fits(cells, overlap):
-        found = replace(found, whole=replace(found.whole, bands=cells))
-    if alone is not None:
-        found = replace(found, whole=alone)
+    cells = None
+    if columns.drawn_within:
+        cells = _audit_strata(fine, found.whole, columns.drawn_within, notes, overlap, bands)
+    elif bands:
+        cells = _fitting(cell_counts(*fine, found.whole, banded=True), overlap)
+    return replace(found, whole=alone or replace(found.whole, bands=cells))
+
+
+def _fitting(cells: Counts | None, overlap: bool) -> Counts | None:
+    """Return cells that hold their audited units: not if values are not the population's."""
+    try:
+        if cells is not None:
+            split(cells, overlap)
+    except DataError:
+        return None
+    return cells
+
+
+def _audit_strata(
+    fine: tuple[Figures, Figures],
+    whole: Counts,
+    names: tuple[str, ...],
+    notes: list[str],
+    overlap: bool,
+    bands: bool,
+) -> Counts | None:
+    """Return the cells of audit strata, with bands where the audited values fit into them."""
+    known, audited = ({part[: len(names)] for part in figures.parts} for figures in fine)
+    if strange := audited - known:
+        raise DataError(
+            f"The test set has units in strata {list(names)} that the population does not hold: "
+            f"{sorted(map(str, strange))[:MOST_NAMED]}.",
+            hint="write the strata in the same way in both tables.",
+        )
+    if missing := known - audited:
+        notes.append(
+            f"No audited unit is in {len(missing):,} of {len(known):,} strata of {list(names)}, "
+            f"such as {min(missing, key=str)}: what they hold is taken from the other strata."
+        )
+    if bands:
+        cells = _fitting(cell_counts(*fine, whole, banded=True), overlap)
+        if cells is not None:
+            return cells
+        rows = [replace(x, parts=[part[:-1] for part in x.parts]) for x in fine]
+        fine = (rows[0], rows[1])
+    found = cell_counts(*fine, whole, banded=False)
+    if found is not None:
+        split(found, overlap)  # says which cell holds more audited units than units
     return found
 
 
-def _fits(cells: Counts, overlap: bool) -> bool:
-    """Whether each cell holds its audited units: not if their values are not the population's."""
-    try:
-        split(cells, overlap)
-    except DataError:
-        return False
-    return True
-
-
-def _figures(tally: Tally, classes: Sequence[Hashable], *, axes: int) -> Figures:
-    position = {label: g for g, label in enumerate(classes)}
-    at = np.array([[position[label] for label in key[-axes:]] for key in tally.keys], np.int64)
-    parts = [key[:-axes] for key in tally.keys]
+def _figures(tally: Tally, *axes: Sequence[Hashable]) -> Figures:
+    """The rows of a tally in numbers; its last keys are in these lists of labels."""
+    place = [{label: g for g, label in enumerate(labels)} for labels in axes]
+    keys = [key[-len(axes) :] for key in tally.keys]
+    at = np.array([[p[x] for p, x in zip(place, key, strict=True)] for key in keys], np.int64)
+    parts = [key[: -len(axes)] for key in tally.keys]
     return Figures(parts, tuple(at.T), tally.units, tally.sums, tally.squares)
 
 
@@ -171,7 +215,8 @@ def _check_columns(population: Table, test_set: Table, columns: Columns) -> list
     """Check columns and their kinds; return the columns of groups that the test set lacks."""
     predicted, true, match = columns.predicted, columns.true, columns.id
     wanted = [predicted, *filter(None, (columns.value, match))]
-    kinds = require_columns(population, [*wanted, *columns.parts])
+    parts = (*columns.parts, *columns.drawn_within)
+    kinds = require_columns(population, [*wanted, *parts])
     test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
     found = {f"{predicted!r} of {population.name}": class_kind(population, predicted, kinds)}
     for column in (true, predicted):
@@ -183,11 +228,11 @@ def _check_columns(population: Table, test_set: Table, columns: Columns) -> list
             f"The class columns must hold the same kind of label; {listed}.",
             hint="write the classes in the same way in both tables.",
         )
-    for column in columns.parts:
+    for column in parts:
         group_kind(population, column, kinds)
     if match is None:
-        require_columns(test_set, columns.strata)
-    for column in (*filter(None, [match]), *columns.parts):
+        require_columns(test_set, (*columns.strata, *columns.drawn_within))
+    for column in (*filter(None, [match]), *parts):
         both = {kinds[column], test_kinds.get(column, kinds[column])}
         if len(both) > 1 and not (column == match and both == {"integer", "number"}):
             what = "id" if column == match else "label"
@@ -200,17 +245,54 @@ def _check_columns(population: Table, test_set: Table, columns: Columns) -> list
     return [] if match else [column for column in columns.by if column not in test_kinds]
 
 
-def _listed_classes(
-    given: Sequence[Hashable], tables: tuple[Table, Table], seen: tuple[set[Any], set[Any]]
-) -> list[Hashable]:
+def _labels(
+    given: Sequence[Hashable] | None,
+    tables: tuple[Table, Table],
+    columns: Columns,
+    tallies: tuple[Tally, Tally],
+    design: str,
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Return the classes, and the predicted labels: the classes unless `given` leaves some out."""
+    whole, audited = tallies
+    seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
+    if given is None:
+        orders = [tables[0].order(columns.predicted), tables[1].order(columns.true)]
+        labels = _common_classes(orders, tables, seen)
+        _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
+        return labels, labels
     listed = [plain(label) for label in given]
-    for table, labels in zip(tables, seen, strict=True):
-        if unknown := sorted(labels - set(listed), key=str):
-            raise ClassError(
-                f"{table.name} holds classes that `classes` does not list: {unknown[:MOST_NAMED]}.",
-                hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
-            )
-    return listed
+    true = {key[-2] for key in audited.keys}
+    if unknown := sorted(true - set(listed), key=str):
+        raise ClassError(
+            f"{tables[1].name} holds true classes that `classes` does not list: "
+            f"{unknown[:MOST_NAMED]}.",
+            hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
+        )
+    if not seen[0] & set(listed):
+        raise ClassError(
+            f"`classes` must name some of the predicted classes of {tables[0].name}; it holds "
+            f"{sorted(seen[0], key=str)[:MOST_NAMED]}.",
+            hint=f"fix the spelling. Listed: {listed[:20]}.",
+        )
+    return listed, [*listed, *sorted((seen[0] | seen[1]) - set(listed), key=str)]
+
+
+def _refuse_untrue(never: set[Any], labels: list[Hashable], test_set: Table, design: str) -> None:
+    """Ask about predicted labels that no audited unit has as truth, where the answer is at stake.
+
+    A test set drawn within true classes, or elsewhere, says nothing of the share of a class that
+    it lacks: the class would get whatever the prior allows.
+    """
+    if design not in ("by_class", "shifted") or not never:
+        return
+    named = sorted(never, key=str)
+    rest = [label for label in labels if label not in never]
+    raise ClassError(
+        f"No unit of {test_set.name} is truly {named[:MOST_NAMED]}, so that a test set with design "
+        f"{design!r} says nothing of how many there are.",
+        hint=f"if that is no class but a label such as 'unknown', list the others: classes="
+        f"{rest[:20]}; if units can truly be of it, audit some, or list all classes to go on.",
+    )
 
 
 def _common_classes(

@@ -19,7 +19,8 @@ TAKEN = ("class", "part", *FIGURES)
 class Columns:
     """What each column of the two tables is for; see `correct`.
 
-    `by` and `strata` may be given as one name, several or None, and are tuples afterwards.
+    `by`, `strata` and `drawn_within` may be given as one name, several or None, and are tuples
+    afterwards.
 
     Examples
     --------
@@ -33,6 +34,7 @@ class Columns:
     id: str | None = None
     by: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
+    drawn_within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for option in ("predicted", "true", "value", "id"):
@@ -40,8 +42,13 @@ class Columns:
             optional = option in ("value", "id")
             if not (name is None and optional) and not _is_name(name):
                 raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
-        for option in ("by", "strata"):
+        for option in ("by", "strata", "drawn_within"):
             object.__setattr__(self, option, names(option, getattr(self, option)))
+        if self.drawn_within and self.parts:
+            raise OptionError(
+                "`drawn_within` cannot be combined with `by` or `strata` yet.",
+                hint="leave those out for the whole, or correct each group's tables by themselves.",
+            )
         for name in self.by:
             if name.casefold() in TAKEN:
                 raise OptionError(

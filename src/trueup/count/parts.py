@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trueup.count.counts import Counts, check_classes, make_counts
 
-__all__ = ["Figures", "GroupCounts", "Parts", "assemble"]
+__all__ = ["Figures", "GroupCounts", "Parts", "assemble", "sorted_labels"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -110,23 +110,24 @@ def assemble(
     totals: bool,
     signed: bool,
     warnings: list[str],
+    columns: tuple[Hashable, ...] | None = None,
 ) -> GroupCounts:
-    """Put the figures of both tables into arrays.
+    """Put the figures of both tables into arrays; `columns` are predicted labels, if not classes.
 
     The population's parts are (*strata, *by); so are those of the audited units when they are
     `placed` in groups, otherwise (*strata).
     """
-    K, S = len(classes), len(strata)
+    K, S, L = len(classes), len(strata), len(columns or classes)
     check_classes(tuple(classes), K)
-    cells = _sorted(population.parts)
+    cells = sorted_labels(population.parts)
 
-    def parts(columns: tuple[str, ...], take: slice, test: bool) -> tuple[Parts, dict[Label, int]]:
+    def parts(names: tuple[str, ...], take: slice, test: bool) -> tuple[Parts, dict[Label, int]]:
         """Sum over all columns but those taken."""
-        labels = _sorted({label[take] for label in cells})
+        labels = sorted_labels({label[take] for label in cells})
         index = {label: b for b, label in enumerate(labels)}
         b = np.array([index[label[take]] for label in population.parts])
-        v_hat, *sums = _add(population, b, (len(labels), K))
-        n = np.zeros((len(labels), K, K), dtype=np.int64)
+        v_hat, *sums = _add(population, b, (len(labels), L))
+        n = np.zeros((len(labels), K, L), dtype=np.int64)
         test_sums: list[Floats | None] = [None, None]
         lost: dict[Label, int] = {}
         if test:
@@ -136,8 +137,9 @@ def assemble(
                 lost[label] = lost.get(label, 0) + int(audited.units[row])
             n, *test_sums = _add(audited, b, n.shape)
         u_hat, w_hat, t, t2 = [*sums, *test_sums] if totals else [None] * 4
-        counts = Counts(tuple(classes), n, v_hat, u_hat, w_hat, t, t2, signed)
-        return Parts(columns, labels, counts, test), lost
+        figures = (n, v_hat, u_hat, w_hat, t, t2)
+        counts = Counts(tuple(classes), *figures, signed, columns=columns)
+        return Parts(names, labels, counts, test), lost
 
     by_stratum, lost = parts(strata, slice(0, S), True)
     by_group, _ = parts(by, slice(S, None), placed)
@@ -145,7 +147,7 @@ def assemble(
     group_of = {label: b for b, label in enumerate(by_group.labels)}
     stratum_of = {label: b for b, label in enumerate(by_stratum.labels)}
     return GroupCounts(
-        whole=_whole(population, audited, classes, totals=totals, signed=signed),
+        whole=_whole(population, audited, classes, columns, totals=totals, signed=signed),
         cells=by_cell,
         groups=by_group,
         strata=by_stratum,
@@ -171,24 +173,26 @@ def _whole(
     population: Figures,
     audited: Figures,
     classes: Sequence[Hashable],
+    columns: tuple[Hashable, ...] | None,
     *,
     totals: bool,
     signed: bool,
 ) -> Counts:
-    K = len(classes)
+    K, L = len(classes), len(columns or classes)
     everything = np.zeros(len(audited.units), dtype=np.int64)
-    n, t, t2 = _add(audited, everything, (1, K, K))
-    v_hat = np.zeros(K, dtype=np.int64)
+    n, t, t2 = _add(audited, everything, (1, K, L))
+    v_hat = np.zeros(L, dtype=np.int64)
     np.add.at(v_hat, population.at[0], population.units)
     if not totals:
-        return make_counts(n[0], v_hat, classes=classes)
-    rows = [np.flatnonzero(population.at[0] == h) for h in range(K)]
+        return make_counts(n[0], v_hat, classes=classes, predicted_classes=columns)
+    rows = [np.flatnonzero(population.at[0] == h) for h in range(L)]
     u_hat = [math.fsum(population.sums[row]) for row in rows]
     w_hat = [math.fsum(population.squares[row]) for row in rows]
-    return make_counts(n[0], v_hat, u_hat, w_hat, t[0], t2[0], classes=classes, signed=signed)
+    figures = (n[0], v_hat, u_hat, w_hat, t[0], t2[0])
+    return make_counts(*figures, classes=classes, predicted_classes=columns, signed=signed)
 
 
-def _sorted(labels: Iterable[Label]) -> list[Label]:
+def sorted_labels(labels: Iterable[Label]) -> list[Label]:
     """Sort labels, None last; dates and times may be mixed."""
     return sorted(set(labels), key=lambda label: [_order(x) for x in label])
 

@@ -12,15 +12,25 @@ paper's homogeneity implies, when values depend on the true class alone: λ = 1.
 say nothing of the true class beyond the prediction. Real classifiers are in between; d_gh and κ are
 what they add. How far each holds is learned, and s_g has an error of its own.
 
+Where the test set was drawn within J strata (`drawn_within`), h stands for predicted class and
+stratum, and one more level pools the strata j of a predicted class i:
+
+    m_gℓ ∝ x_gij exp(… + ν o_gj),  x_gij ~ Gamma(X_gi),  X_gi ~ Gamma(α_gi)/τ,  ν ~ U(0, 1),
+
+so that x_·ij/Σx ~ Dir(X_·i): alike if ΣX is large. o_gj is the log of the stratum's base rate that
+its predictions imply if error rates are those of the whole (`implied_shares`), which is ν = 1.
+
 Every step but those of λ and d is an exact draw. Tables (Antoniak 1974) turn the
 Dirichlet-multinomial of the audited units into κ^T Π m^t; w_ℓ ~ Gamma(t_ℓ)/S_ℓ turns Π m^t into
 Π (xE)^t exp(−w xE), E = exp(slope z), so that x_gh ~ Gamma(α_gh + t_gh)/(1 + Σ_b wE); κ is drawn
-on a grid; λ and d move by Metropolis with x integrated out.
+on a grid; λ and d move by Metropolis with x integrated out. X is drawn by tables once more: those
+of t_gij units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that X ~ Gamma(α + r)/(τ + Σ log).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +38,7 @@ from numpy.typing import NDArray
 
 from trueup.numerics import special
 
-__all__ = ["CHAINS", "Columns", "implied_slopes", "learn_columns"]
+__all__ = ["CHAINS", "Columns", "implied_shares", "implied_slopes", "learn_columns"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,6 +55,12 @@ APART = 0.3
 APARTS = np.geomspace(0.01, 10.0, 60)
 """Scale and grid of τ, how far the mean scores of classes lie apart, in standard deviations."""
 
+
+EM = 200
+"""Steps towards the base rates of strata."""
+ALIKE = 10.0
+"""Prior of τ: Gamma(½) with this rate, so that strata of a predicted class share about as much as
+ten units of each would tell, unless the audited ones say otherwise."""
 
 TINY = 1e-300
 MOST = 300.0
@@ -73,14 +89,15 @@ def implied_slopes(n: Integers, v_hat: Integers, z: Floats) -> tuple[Floats, Flo
         Audited units by true class, predicted class and band.
     v_hat : (H, B) ndarray of int
         Units of the population.
-    z : (B,) ndarray
-        Score of each band.
+    z : (B,) or (H, B) ndarray
+        Score of each band, or of each cell.
     """
     n_h = n.sum(axis=(0, 2))
     weight = v_hat.sum(axis=1) / np.maximum(n_h, 1)
     weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
     w = n * weight[:, None]
     units = w.sum(axis=(1, 2))
+    z = np.broadcast_to(z, n.shape[1:])
     mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)
     within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
     squares = (w * weight[:, None]).sum(axis=(1, 2))
@@ -104,6 +121,35 @@ def _shrunk(mean: Floats, error: Floats) -> tuple[Floats, Floats]:
     return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
 
 
+def implied_shares(n: Integers, v_hat: Integers, alpha: Floats) -> Floats:
+    """Return the log base rates (K, J) of audit strata if error rates do not depend on them.
+
+    P̂ is that of the test set, each unit weighted by how many it stands for; β_j has the greatest
+    likelihood of the stratum's predicted units, with one unit of the whole's shares added.
+
+    Parameters
+    ----------
+    n : (K, L, J) ndarray of int
+        Audited units by true class, predicted class and stratum.
+    v_hat : (L, J) ndarray of int
+        Units of the population.
+    alpha : (K, L) ndarray
+        Prior of the columns.
+    """
+    weight = v_hat.sum(axis=0) / np.maximum(n.sum(axis=(0, 1)), 1)
+    theta = (n * weight).sum(axis=2)
+    theta = theta * n.sum() / max(float(theta.sum()), 1e-300) + alpha
+    whole = theta.sum(axis=1) / theta.sum()
+    P = theta / theta.sum(axis=1, keepdims=True)
+    beta = np.repeat(whole[:, None], v_hat.shape[1], axis=1)
+    for _ in range(EM):
+        rho = np.maximum(P.T @ beta, TINY)
+        beta = beta * (P @ (v_hat / rho)) + whole[:, None]
+        beta /= beta.sum(axis=0)
+    log = np.log(np.maximum(beta, TINY))
+    return np.asarray(log - log.mean(axis=0))
+
+
 def learn_columns(
     n: Integers,
     z: Floats,
@@ -111,6 +157,7 @@ def learn_columns(
     alpha: Floats,
     rng: np.random.Generator,
     chains: int = CHAINS,
+    shares: Floats | None = None,
 ) -> Iterator[Columns]:
     """Draw (κ, m) from their posterior given the audited units: all chains, sweep after sweep.
 
@@ -122,36 +169,48 @@ def learn_columns(
         Score of each cell, centred in its predicted class.
     slopes : two (K,) ndarrays
         The slopes s_g that homogeneity implies and their standard errors.
-    alpha : (K, H) ndarray
-        Prior of the columns.
+    alpha : (K, H/J) ndarray
+        Prior of the columns of each predicted class.
+    shares : (K, J) ndarray, optional
+        The log base rates of the audit strata that homogeneity implies; J = 1 without.
     rng : numpy.random.Generator
         Source of randomness.
     chains : int
         Chains side by side.
     """
     (K, H, B), C = n.shape, chains
+    J = 1 if shares is None else shares.shape[1]
     centre, error = slopes
+    o = np.zeros((K, H)) if shares is None else np.tile(shares, (1, H // J))
     s = centre + error * rng.standard_normal((C, K))
+    nu = rng.random(C) if J > 1 else np.zeros(C)
     z = z[None, None]
     tables = _tables(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel())
     d, upsilon, lam = np.zeros((C, K, H)), np.full(C, SCALE), rng.random(C)
     kappa = rng.choice(KAPPAS, C)
-    x = rng.standard_gamma(alpha + n.sum(axis=-1), (C, K, H))
+    tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
+    x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
     xE = np.repeat(np.maximum(x, TINY)[..., None], B, axis=-1)
     while True:
         S = xE.sum(axis=1)
         t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
         kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
         w = (rng.standard_gamma(t.sum(axis=1)) / S)[:, None]
-        a, tz = alpha + t.sum(axis=-1), (t * z).sum(axis=-1)
+        a, tz = np.repeat(X, J, axis=2) + t.sum(axis=-1), (t * z).sum(axis=-1)
 
-        def fit(slope: Floats, w: Floats = w, a: Floats = a, tz: Floats = tz) -> Floats:
+        def fit(
+            slope: Floats, w: Floats = w, a: Floats = a, tz: Floats = tz, nu: Floats = nu
+        ) -> Floats:
             """Log density of the slopes (C, K, H) given tables and w, x integrated out."""
-            grown = (w * _odds(slope, z)).sum(axis=-1)
+            grown = (w * _odds(slope, z, nu[:, None, None] * o)).sum(axis=-1)
             return np.asarray(slope * tz - a * np.log1p(grown))
 
         here = fit(_slope(lam, s, d))
+        if J > 1:
+            nu = _step_share(nu, lambda x: fit(_slope(lam, s, d), nu=x), t.sum(axis=-1) * o, rng)  # noqa: B023
+            fit = partial(fit, nu=nu)
+            here = fit(_slope(lam, s, d))
         near = np.abs(lam + 0.2 * rng.standard_normal(C))
         for new in (np.where(near > 1, 2 - near, near), rng.random(C)):
             there = fit(_slope(new, s, d))
@@ -171,14 +230,51 @@ def learn_columns(
         gain = fit(_slope(lam, s, new)) - here - (new**2 - d**2) / (2 * var)
         d = np.where(-rng.standard_exponential(d.shape) < gain, new, d)
         upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
-        E = _odds(_slope(lam, s, d), z)
+        E = _odds(_slope(lam, s, d), z, nu[:, None, None] * o)
+        if J > 1:
+            X, tau = _pooled(X, tau, t.sum(axis=-1), (w * E).sum(axis=-1), alpha, rng)
+            a = np.repeat(X, J, axis=2) + t.sum(axis=-1)
         x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
         xE = np.maximum(x, TINY)[..., None] * E
         yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon)
 
 
-def _odds(slope: Floats, z: Floats) -> Floats:
-    return np.asarray(np.exp(np.clip(slope[..., None] * z, -MOST, MOST)))
+def _pooled(
+    X: Floats, tau: Floats, t: Floats, grown: Floats, alpha: Floats, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Draw X (C, K, I), what the strata of a predicted class have in common, and its scale τ.
+
+    `t` and `grown` = Σ wE are (C, K, I·J). τ ~ Gamma(½) scaled so that few predicted classes do not
+    decide it: log-uniform would be improper where strata are alike.
+    """
+    each = np.repeat(X, t.shape[2] // X.shape[2], axis=2)
+    r = _tables(t.astype(np.int64))(each, rng).reshape(*X.shape, -1).sum(axis=-1)
+    rate = np.log1p(grown).reshape(*X.shape, -1).sum(axis=-1)
+    X = rng.standard_gamma(alpha + r) / (tau[:, None, None] + rate)
+    X = np.maximum(X, TINY)
+    tau = rng.standard_gamma(0.5 + alpha.sum(), len(X)) / (ALIKE + X.sum(axis=(1, 2)))
+    return X, tau
+
+
+def _step_share(
+    nu: Floats, fit: Callable[[Floats], Floats], linear: Floats, rng: np.random.Generator
+) -> Floats:
+    """Move ν ~ U(0, 1) near and far; `linear` is what multiplies it in the log likelihood."""
+
+    def total(x: Floats) -> Floats:
+        return np.asarray((fit(x) + x[:, None, None] * linear).sum(axis=(1, 2)))
+
+    here = total(nu)
+    near = np.abs(nu + 0.2 * rng.standard_normal(len(nu)))
+    for new in (np.where(near > 1, 2 - near, near), rng.random(len(nu))):
+        there = total(new)
+        yes = (new >= 0) & (new <= 1) & (-rng.standard_exponential(len(nu)) < there - here)
+        nu, here = np.where(yes, new, nu), np.where(yes, there, here)
+    return nu
+
+
+def _odds(slope: Floats, z: Floats, offset: Floats) -> Floats:
+    return np.asarray(np.exp(np.clip(slope[..., None] * z + offset[..., None], -MOST, MOST)))
 
 
 def _slope(lam: Floats, s: Floats, d: Floats) -> Floats:

@@ -19,6 +19,7 @@ from trueup.draws.contingency import in_theta, solve_Q
 from trueup.draws.density import make_posterior
 from trueup.draws.nuts import draw_nuts
 from trueup.draws.pair_walk import draw_pairs
+from trueup.draws.rectangle import draw_full_rectangle
 from trueup.draws.samplers import draw_constrained, draw_full
 from trueup.draws.settings import Settings
 from trueup.draws.theorem1 import posterior
@@ -155,9 +156,8 @@ def _full(counts: Counts, rest: Counts, settings: Settings) -> Draw:
 
 def _chain(a: Floats, gamma: Floats, v_hat: NDArray[np.int64], settings: Settings) -> Draw:
     def draw(size: int) -> Rates:
-        draws = draw_full(
-            a, gamma, v_hat.astype(float), size, settings.rng, progress=settings.progress
-        )
+        by = draw_full if a.shape[0] == a.shape[1] else draw_full_rectangle
+        draws = by(a, gamma, v_hat.astype(float), size, settings.rng, progress=settings.progress)
         return Rates(draws.P, columns(draws.P, draws.beta), _even(size), draws.info)
 
     return draw

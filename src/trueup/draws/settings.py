@@ -80,6 +80,7 @@ class Settings:
 def make_settings(
     K: int,
     *,
+    L: int | None = None,
     classes: Sequence[Hashable] | None = None,
     P: ArrayLike | None = None,
     design: str,
@@ -95,7 +96,7 @@ def make_settings(
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.
 
-    `classes` are the labels, for priors that name one.
+    `classes` are the labels, for priors that name one; L ≠ K is the number of predicted labels.
     """
     check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
     draws = int(draws)
@@ -103,14 +104,18 @@ def make_settings(
     if method == "auto" and P is not None:
         method = "constrained"
     elif method == "auto":
-        method = "joint" if design in FROM_POPULATION else "constrained"
+        by_rows = "constrained" if L in (None, K) else "full"
+        method = "joint" if design in FROM_POPULATION else by_rows
+    if L not in (None, K):
+        _rectangular(K, L, method, P)
     if overlap is None:
         overlap = design != "shifted"
-    if draws * K * K > MOST_CELLS:
+    cells = K * (L or K)
+    if draws * cells > MOST_CELLS:
         raise OptionError(
-            f"`draws` times the squared number of classes may be at most {MOST_CELLS:,}; "
-            f"got {draws:,} draws of {K} classes.",
-            hint=f"ask for {MOST_CELLS // (K * K):,} draws or fewer.",
+            f"`draws` times the number of true classes times that of predicted ones may be at most "
+            f"{MOST_CELLS:,}; got {draws:,} draws of {K} × {L or K}.",
+            hint=f"ask for {MOST_CELLS // cells:,} draws or fewer.",
         )
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -118,7 +123,7 @@ def make_settings(
         design=design,
         asked=asked,
         method=method,
-        prior=resolve_prior(prior, K, classes),
+        prior=resolve_prior(prior, K, classes, L, method == "joint"),
         noise=bool(noise),
         overlap=bool(overlap),
         draws=draws,
@@ -130,6 +135,17 @@ def make_settings(
         P=None if P is None else _known_rates(P, K, method),
         regression=prior if isinstance(prior, Regression) else None,
     )
+
+
+def _rectangular(K: int, L: int | None, method: str, P: ArrayLike | None) -> None:
+    """Refuse what needs as many predicted labels as classes: an inverse, or rates given as P."""
+    if P is not None or method in ("constrained", "bayes", "inverse"):
+        what = "`P`" if P is not None else f"Method {method!r}"
+        raise OptionError(
+            f"{what} needs as many predicted labels as classes, to be inverted; got {K} classes "
+            f"and {L} predicted labels.",
+            hint='use method="auto" ("full" for by_class and shifted), or merge labels.',
+        )
 
 
 def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:

@@ -46,8 +46,8 @@ def values_differ(counts: Counts) -> Evidence | None:
     if cells is None:
         return None
     n, mean, squares = cells
-    K = counts.K
-    right, own = np.eye(K, dtype=bool), n.sum(axis=1)
+    right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
+    own = n.sum(axis=1)
     wrong = np.where(right, 0, n).sum(axis=1)
     total = (n * mean).sum(axis=1) / np.maximum(own, 1)
     score = np.where(right, 0.0, n * (mean - total[:, None])).sum(axis=1)
@@ -75,11 +75,10 @@ def rates_follow_value(counts: Counts) -> Evidence | None:
     The trend test of Cochran and Armitage, stratified by predicted class (Mantel): per true class
     Σ z (n_gℓ − n_ℓ c_gh) against its variance given the margins. Needs bands of the value.
     """
-    if counts.bands is None:
+    if counts.bands is None or counts.bands.u_hat is None:
         return None
     K = counts.K
-    n = counts.bands.n.reshape(K, K, -1)
-    z = _score(counts)
+    n, z = _cells(counts)
     n_l, n_h = n.sum(axis=0), n.sum(axis=(0, 2))
     c = n.sum(axis=2) / np.maximum(n_h, 1)
     centre = z - ((n_l * z).sum(axis=1) / np.maximum(n_h, 1))[:, None]
@@ -137,19 +136,24 @@ def rates_differ(n: NDArray[np.int64], classes: Sequence[Hashable]) -> Evidence 
     return Evidence(more / (SHUFFLES + 1), words)
 
 
-def _score(counts: Counts) -> Floats:
-    assert counts.bands is not None
-    assert counts.bands.u_hat is not None
-    K = counts.K
-    return scores(counts.bands.v_hat.reshape(K, -1), counts.bands.u_hat.reshape(K, -1))
+def _cells(counts: Counts) -> tuple[Floats, Floats]:
+    """Audited units (K, L·J, B), and the score of each cell (L·J, B)."""
+    cells = counts.bands
+    assert cells is not None
+    assert cells.u_hat is not None
+    K, L, J = counts.K, counts.L, cells.strata
+    z = scores(cells.v_hat.reshape(L, J, -1), cells.u_hat.reshape(L, J, -1))
+    return cells.n.reshape(K, L * J, -1).astype(float), np.tile(z, (L, 1))
 
 
 def _by_cell(counts: Counts) -> tuple[Floats, Floats, Floats] | None:
-    """Units, mean and Σ of squares (K, K) of the audited values, or of their scores."""
-    if counts.bands is not None:
-        n = counts.bands.n.reshape(counts.K, counts.K, -1)
-        z, units = _score(counts), n.sum(axis=2).astype(float)
-        return units, (n * z).sum(axis=2) / np.maximum(units, 1), (n * z**2).sum(axis=2)
+    """Units, mean and Σ of squares (K, L) of the audited values, or of their scores."""
+    if counts.bands is not None and counts.bands.u_hat is not None:
+        n, z = _cells(counts)
+        units, first, second = (
+            (n * x).reshape(counts.K, counts.L, -1).sum(axis=2) for x in (np.ones_like(z), z, z**2)
+        )
+        return units, first / np.maximum(units, 1), second
     if counts.t is None or counts.t2 is None:
         return None
     return counts.n.astype(float), counts.t / np.maximum(counts.n, 1), counts.t2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from statistics import NormalDist
 
 import numpy as np
@@ -36,7 +37,22 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
     found = []
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
     if empty and method in POSTERIORS:
-        found.append(f"There is no test unit of true class {empty}: the answer rests on the prior.")
+        found.append(
+            f"There is no test unit of true class {empty}: the answer rests on the prior."
+            + _no_class(counts, empty)
+        )
+    never = [h for h in (counts.columns or ()) if h not in counts.classes]
+    never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
+    if never and method in POSTERIORS:
+        found.append(
+            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is no "
+            "class: what is in it rests on the prior. Is it spelt as in the test set?"
+        )
+    if counts.L < counts.K and method == "full":
+        found.append(
+            f"With {counts.L} predicted labels for {counts.K} classes, the predictions cannot tell "
+            f"all classes apart: with design {design!r} their shares rest on the prior."
+        )
     if counts.totals and counts.w_hat is None and settings.noise and method in POSTERIORS:
         found.append(
             "The classification noise of totals needs predicted_squares, the sum of the squared "
@@ -59,7 +75,8 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
             f"Fewer than {FEW} test units have true class {named}: the interval of its total may "
             "be too narrow. Label more units, first those that are likely to be of that class."
         )
-    if method in ("bayes", "constrained", "full") and settings.noise and settings.P is None:
+    by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
+    if by_rows and settings.noise and settings.P is None:
         weak = signal(counts, settings.prior, settings.overlap) < TOLD_FROM_ZERO
         named = [counts.classes[g] for g in np.flatnonzero(weak)]
         if named:
@@ -70,7 +87,7 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
                 "class hardly occurs its interval lies too high. A larger test set, or one drawn "
                 "at random from the population, would tell."
             )
-    if design == "random":
+    if design == "random" and (counts.bands is None or counts.bands.strata == 1):
         doubts = design_doubts(counts, settings.overlap)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if method == "joint" and not settings.from_population:
@@ -113,6 +130,19 @@ def correction_warning(more: int, n: int) -> str:
         "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "
         f"still holds. For a figure better than the predicted one, label {many} units first."
+    )
+
+
+def _no_class(counts: Counts, empty: list[Hashable]) -> str:
+    """Name the way out if a predicted label was taken for a class that no audited unit has."""
+    seen = [
+        g for g in empty if g in counts.predicted and counts.n[:, counts.predicted.index(g)].any()
+    ]
+    if not seen:
+        return ""
+    return (
+        f" If no unit can truly be {seen[:MOST_NAMED]} (a label such as 'unknown'), leave it out "
+        "of `classes` and keep it among the predicted labels."
     )
 
 

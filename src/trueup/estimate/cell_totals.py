@@ -1,23 +1,28 @@
-"""Totals from cells of predicted class and band, for a test set drawn from the population."""
+"""Totals from cells of predicted class, audit stratum and band: learned, or by the textbook."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
-from trueup.draws.cells import CHAINS, implied_slopes, learn_columns
+from trueup.draws.cells import CHAINS, implied_shares, implied_slopes, learn_columns
 from trueup.draws.settings import Settings
+from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
+from trueup.estimate.classical import calibrated, no_width
+from trueup.numerics import special
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
 
-__all__ = ["cell_totals"]
+__all__ = ["cell_totals", "stratified"]
 
 Floats = NDArray[np.float64]
 
@@ -32,18 +37,24 @@ FEW = 200
 def cell_totals(counts: Counts, settings: Settings) -> Answer:
     """Draw totals from the cells of `counts.bands`: columns learned, units and sums allocated."""
     assert counts.bands is not None
-    rng, prior, K = settings.rng, settings.prior, counts.K
+    rng, prior, K, L, J = settings.rng, settings.prior, counts.K, counts.L, counts.bands.strata
     rest, known = split(counts.bands, settings.overlap)
-    B = counts.bands.v_hat.size // K
-    n, v_hat = counts.bands.n.reshape(K, K, B), counts.bands.v_hat.reshape(K, B)
-    assert rest.u_hat is not None
-    assert rest.w_hat is not None
-    assert counts.bands.u_hat is not None
-    v, u, w = rest.v_hat.reshape(K, B), rest.u_hat.reshape(K, B), rest.w_hat.reshape(K, B)
-    z = scores(v_hat, counts.bands.u_hat.reshape(K, B))
+    B = counts.bands.v_hat.size // (L * J)
+    n, v_hat = counts.bands.n.reshape(K, L * J, B), counts.bands.v_hat.reshape(L * J, B)
+    v = rest.v_hat.reshape(L * J, B)
+    alike = rest if rest.totals else replace(rest, u_hat=v.ravel().astype(float))
+    u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
+    z = np.zeros_like(v_hat, dtype=float)
+    if counts.bands.u_hat is not None:
+        each = scores(v_hat.reshape(L, J, B), counts.bands.u_hat.reshape(L, J, B))
+        z = np.tile(each, (L, 1))
     middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
     slopes = implied_slopes(n, v_hat, z)
-    states = learn_columns(n, z - middle[:, None], slopes, prior.alpha, rng)
+    shares = None
+    if J > 1:
+        by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
+        shares = implied_shares(*by_stratum, prior.alpha)
+    states = learn_columns(n, z - middle[:, None], slopes, prior.alpha, rng, shares=shares)
     batch = max(-(-settings.draws // CHAINS), LEAST_SWEEPS)
     next(islice(states, WARM_UP, None))
     sweeps: list[tuple[NDArray[Any], ...]] = []
@@ -51,8 +62,10 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         for state in islice(states, batch):
             c = draw_cells(state, n, rng)
             M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta = (c * (v_hat / counts.N)).sum(axis=3)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M.sum(axis=3), state.kappa, state.lam))
+            theta, M = (
+                x.reshape(CHAINS, K, L, J * B).sum(axis=3) for x in (c * (v_hat / counts.N), M)
+            )
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
         total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
@@ -61,7 +74,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         if worst < RHAT:
             break
     size = min(ess(total[:, :, g]) for g in range(K))
-    draws, joint = total.reshape(-1, K) + known, joint.reshape(-1, K, K)
+    draws, joint = total.reshape(-1, K) + known, joint.reshape(-1, K, L)
     beta = joint.sum(axis=2)
     order = rng.permutation(len(draws))[: settings.draws]
     exponent = prior.gamma - prior.alpha.sum(axis=1)
@@ -72,6 +85,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     info: dict[str, Any] = {
         "sampler": "cells",
         "bands": B,
+        **({"audit strata": J} if J > 1 else {}),
         "concentration": float(np.median(kappa)),
         "homogeneity": float(np.median(lam)),
         "ess": float(min(size, settings.draws)),
@@ -84,6 +98,65 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             "tells how the error rates depend on the value: the interval is rough."
         )
     P = joint[order] / np.maximum(beta[order][:, :, None], 1e-300)
-    M = units.reshape(-1, K, K)[order]
+    M = units.reshape(-1, K, L)[order]
     M = M if rest is counts.bands else M + counts.n
     return Answer(draws[order], P, beta[order], M, info=info)
+
+
+def stratified(counts: Counts, settings: Settings) -> Answer:
+    """Textbook estimators of a test set drawn within J audit strata (Cochran 1977, chapter 5).
+
+    `test_set` is Σ_j N_j mean_j(a) and `difference` û + Σ_j N_j mean_j(a − f), with a = y·1[s=g]
+    and f = y·1[ŝ=g]; the variance is Σ_j N_j² s²_j (1/m_j ∓ 1/N_j), minus when the audited
+    units are in the population. `calibrated` takes the strata within predicted classes as its own.
+    """
+    cells, K, L, method = counts.bands, counts.K, counts.L, settings.method
+    assert cells is not None
+    J = cells.strata
+
+    def by_stratum(x: Any) -> Floats:
+        whole = np.asarray(x, float).reshape(*x.shape[:-1], L, J, -1)
+        return np.asarray(whole.sum(axis=-1))
+
+    v, n = by_stratum(cells.v_hat), by_stratum(cells.n)
+    given = cells.totals
+    u, w, t, t2 = (
+        by_stratum(x if given else units)
+        for x, units in (
+            (cells.u_hat, cells.v_hat), (cells.w_hat, cells.v_hat), (cells.t, cells.n),
+            (cells.t2, cells.n),
+        )
+    )  # fmt: skip
+    if method == "calibrated":
+        flat = (n.reshape(K, -1), v.ravel(), *(x.reshape(*x.shape[:-2], -1) for x in (u, w, t, t2)))
+        values = flat[2:] if given else (None,) * 4
+        names = [f"{h}, stratum {j + 1}" for h in counts.predicted for j in range(J)]
+        return calibrated(
+            flat[0], flat[1], *values, design="by_prediction", interval=settings.interval,
+            classes=names,
+        )  # fmt: skip
+    N, m = v.sum(axis=0), n.sum(axis=(0, 1))
+    few = (m < 2) & (m < N)
+    if few.any():
+        raise EstimateError(
+            f"{method!r} needs at least 2 test units in every stratum of `drawn_within`; "
+            f"{few.sum():,} of {J:,} have fewer.",
+            hint="merge small strata, audit more of their units, or use method='auto'.",
+        )
+    a1, a2 = t.sum(axis=1), t2.sum(axis=1)  # (K, J)
+    known = np.zeros(K)
+    if method == "difference":
+        for g, label in enumerate(counts.classes):
+            if label in counts.predicted:
+                h = counts.predicted.index(label)
+                a1[g] -= t[:, h].sum(axis=0)
+                a2[g] += t2[:, h].sum(axis=0) - 2 * t2[g, h]
+                known[g] = u[h].sum()
+    some = np.maximum(m, 1)
+    s2 = np.maximum(a2 - a1**2 / some, 0.0) / np.maximum(m - 1, 1)
+    correction = 1 / some + (-1 if settings.overlap else 1) / np.maximum(N, 1)
+    variance = s2 @ (N**2 * np.maximum(correction, 0.0))
+    estimate, sd = known + (a1 / some) @ N, np.sqrt(variance)
+    half = special.ndtri((1 + settings.interval) / 2) * sd
+    info: dict[str, Any] = {"warnings": no_width(sd, counts.classes), "audit strata": J}
+    return Answer(estimate=estimate, sd=sd, lower=estimate - half, upper=estimate + half, info=info)

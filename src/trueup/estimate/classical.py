@@ -33,7 +33,7 @@ from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.numerics import special
 
-__all__ = ["calibrated", "difference", "test_set"]
+__all__ = ["calibrated", "difference", "no_width", "test_set"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,14 +98,14 @@ def calibrated(
     m = n.sum(axis=0)
     if u_hat is not None and t is not None and t2 is not None:
         estimate, variance = _by_ratio(m, v, u, _floats(t)[:, h], _floats(t2)[:, h])
-        return _point(estimate, variance, interval, warnings, classes)
+        return _point(estimate, variance, interval, warnings)
     c = n / m
     spread = np.zeros_like(u)
     if u_hat is not None and w_hat is not None:
         # Never negative (Cauchy-Schwarz); the maximum only removes a rounding error.
         spread = np.maximum(_floats(w_hat)[h] - u**2 / v, 0.0)
     variance = (c * (1 - c)) @ (m / (m - 1) * (u**2 / m + spread))
-    return _point(c @ u, variance, interval, warnings, classes)
+    return _point(c @ u, variance, interval, warnings)
 
 
 def _by_ratio(m: Floats, v: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[Floats, Floats]:
@@ -189,7 +189,7 @@ def difference(
     var_d = np.maximum(d2 / m - (d1 / m) ** 2, 0.0)
     var_f = np.maximum(w / N - (u / N) ** 2, 0.0)
     variance = N**2 * (lam**2 * var_f / N + var_d / m)
-    return _point(lam * u + N / m * d1, variance, interval, warnings, classes, tuning=lam)
+    return _point(lam * u + N / m * d1, variance, interval, warnings, tuning=lam)
 
 
 def test_set(
@@ -245,7 +245,7 @@ def test_set(
     mean = t / m
     s2 = np.maximum(t2 - m * mean**2, 0.0) / (m - 1)
     variance = s2 @ (v**2 * (1 / m - 1 / v if overlap else 1 / m + 1 / v))
-    return _point(mean @ v, variance, interval, [], classes)
+    return _point(mean @ v, variance, interval, [])
 
 
 test_set.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it by its name
@@ -296,21 +296,25 @@ def _audited(
     return v > 0
 
 
+def no_width(sd: Floats, classes: Sequence[object]) -> list[str]:
+    """Warn of intervals without width."""
+    flat = [g for g, s in zip(classes, sd, strict=True) if s == 0]
+    if not flat:
+        return []
+    return [
+        f"The test set shows no variation for {flat}, so their intervals have no width: that is"
+        " too sure. The Bayesian methods do not have this fault."
+    ]
+
+
 def _point(
     estimate: Floats,
     variance: Floats,
     interval: float,
     warnings: list[str],
-    classes: Sequence[object] | None,
     tuning: Floats | None = None,
 ) -> Answer:
     sd = np.sqrt(variance)
-    names = range(len(sd)) if classes is None else classes
-    if flat := [g for g, s in zip(names, sd, strict=True) if s == 0]:
-        warnings.append(
-            f"The test set shows no variation for {flat}, so their intervals have no width: that is"
-            " too sure. The Bayesian methods do not have this fault."
-        )
     half = special.ndtri((1 + interval) / 2) * sd
     info: dict[str, Any] = {"warnings": warnings}
     if tuning is not None:

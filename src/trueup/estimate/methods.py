@@ -21,7 +21,7 @@ from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.cautions import cautions, correction_warning, labels_to_pay
-from trueup.estimate.cell_totals import cell_totals
+from trueup.estimate.cell_totals import cell_totals, stratified
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
 from trueup.numerics import special
@@ -35,6 +35,7 @@ Floats = NDArray[np.float64]
 ENOUGH = 0.8
 # ... or until this many times as many were drawn.
 MOST_POOLS = 10
+SHOWN = ("estimate", "sd", "lower", "upper")
 # Samplers whose draws come chain by chain; those of the others are in random order.
 BY_CHAIN = ("nuts", "pair walk")
 
@@ -56,7 +57,7 @@ def estimate_units(
     if units.pi is not None:
         lam = float(settings.method == "difference")  # otherwise "test_set"
         figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
-        answer = classical._point(figures, variance, settings.interval, [], counts.classes)
+        answer = classical._point(figures, variance, settings.interval, [])
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design
@@ -195,6 +196,13 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     """
     if counts.bands is not None and settings.method == "joint" and _conjugate(settings):
         return cell_totals(counts, settings)
+    if counts.bands is not None and counts.bands.strata > 1:
+        raise EstimateError(
+            "A test set drawn within columns (`drawn_within`) needs method 'auto' with noise and a "
+            f"Dirichlet prior, or a classical method; got {settings.method!r}, prior "
+            f"{settings.prior.name!r}, noise={settings.noise}.",
+            hint="leave out those options, or `drawn_within`.",
+        )
     rest, known = split(counts, settings.overlap)
     told: dict[str, Any] = {}
     by_rows = settings.asked == "auto" and settings.method == "constrained"
@@ -299,13 +307,20 @@ def _classical(
     """Make a method of a classical estimator: the fields of `Counts` and the settings it takes."""
 
     def method(counts: Counts, settings: Settings) -> Answer:
-        return function(
-            *(getattr(counts, name) for name in names),
+        if counts.bands is not None and counts.bands.strata > 1:
+            return stratified(counts, settings)
+        whole = counts.squared()
+        answer = function(
+            *(getattr(whole, name) for name in names),
             design=settings.design,
             interval=settings.interval,
-            classes=counts.classes,
+            classes=whole.classes,
             **{option: getattr(settings, name) for option, name in options.items()},
         )
+        figures = {name: getattr(answer, name)[: counts.K] for name in SHOWN}
+        assert figures["sd"] is not None
+        told = [*answer.info["warnings"], *classical.no_width(figures["sd"], counts.classes)]
+        return replace(answer, **figures, info=answer.info | {"warnings": told})
 
     return method
 

@@ -239,7 +239,7 @@ class Estimate:
 
     def _columns(self) -> tuple[tuple[Hashable, ...], list[int | None]]:
         """The predicted labels, and where among them each class is."""
-        labels: tuple[Hashable, ...] = getattr(self.counts, "columns", None) or self.classes
+        labels = self.counts.predicted
         return labels, [labels.index(x) if x in labels else None for x in self.classes]
 
     def rank(self) -> list[dict[str, Any]]:

@@ -102,9 +102,9 @@ def _words(name: str, x: Any) -> list[str] | None:
         return [x]
     if isinstance(x, bool):
         return [flag if x else f"--no-{name}"]
-    if name in ("by", "strata"):
+    if name in ("by", "strata", "drawn_within"):
         return [word for column in ([x] if isinstance(x, str) else x) for word in (flag, column)]
-    if name == "classes":
+    if name in ("classes", "predicted_classes"):
         labels = [str(label) for label in x]
         return None if any("," in label for label in labels) else [flag, ",".join(labels)]
     if name in ("P", "test") or name.startswith(("predicted_", "test_")):

@@ -46,16 +46,20 @@ class Dirichlet(Belief):
     def __repr__(self) -> str:
         return f"trueup.{call('Dirichlet', np.asarray(self.alpha), np.asarray(self.gamma))}"
 
-    def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-        """Return the concentrations for K classes, checked."""
-        alpha = _positive("alpha", self.alpha, (K, K))
+    def for_classes(
+        self, K: int, labels: Sequence[Hashable] | None = None, L: int | None = None
+    ) -> Concentrations:
+        """Return the concentrations for K classes and L predicted labels, checked."""
+        alpha = _positive("alpha", self.alpha, (K, L or K))
         gamma = alpha.sum(axis=1) if self.gamma is None else _positive("gamma", self.gamma, (K,))
         return Concentrations(alpha, gamma, self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Concentrations:
-    """A prior written out for K classes: ``alpha`` (K, K), ``gamma`` (K,) and its name.
+    """A prior written out for K classes: ``alpha`` (K, L), ``gamma`` (K,) and its name.
+
+    L is the number of predicted labels, which is K unless some are no class or are missing.
 
     A prior that is not conjugate has a `tilt` too: its log density over that of the Dirichlets,
     ``tilt(P, numpy)`` for P (…, K, K), up to a constant. It is written for any array module with
@@ -69,25 +73,30 @@ class Concentrations:
     smooth: bool = True
 
 
-def uniform(K: int) -> Concentrations:
+def uniform(K: int, L: int | None = None, joint: bool = False) -> Concentrations:
     """Flat on every row of P and on β: all concentrations are 1."""
-    return Dirichlet(1.0, 1.0, "uniform").for_classes(K)
+    return Dirichlet(1.0, 1.0, "uniform").for_classes(K, L=L)
 
 
-def jeffreys(K: int) -> Concentrations:
+def jeffreys(K: int, L: int | None = None, joint: bool = False) -> Concentrations:
     """Jeffreys' prior for the likelihood of Theorem 1 (Proposition 1).
 
-    alpha = 1/2 but gamma = K/2: each β_g occurs in the likelihood of a whole row.
+    alpha = 1/2 but gamma = K/2: each β_g occurs in the likelihood of a whole row. With L predicted
+    labels a row has L cells, and gamma is L/2.
     """
-    return Dirichlet(1 / 2, K / 2, "jeffreys").for_classes(K)
+    return Dirichlet(1 / 2, (L or K) / 2, "jeffreys").for_classes(K, L=L)
 
 
-def perks(K: int) -> Concentrations:
+def perks(K: int, L: int | None = None, joint: bool = False) -> Concentrations:
     """Perks' prior, the default: alpha = 1/K, one invented observation per row; Jeffreys at K = 2.
 
-    Jeffreys' 1/2 in each of the K² cells is K²/2 invented observations: 112 at K = 15.
+    Jeffreys' 1/2 in each of the K² cells is K²/2 invented observations: 112 at K = 15. With L ≠ K
+    predicted labels it is one observation per row, alpha = 1/L; under `joint`, which draws
+    columns, one per column: alpha = 1/K and gamma = L/K.
     """
-    return Dirichlet(1 / K, 1.0, "perks").for_classes(K)
+    if joint:
+        return Dirichlet(1 / K, (L or K) / K, "perks").for_classes(K, L=L)
+    return Dirichlet(1 / (L or K), 1.0, "perks").for_classes(K, L=L)
 
 
 NAMED_PRIORS = {"perks": perks, "jeffreys": jeffreys, "uniform": uniform}

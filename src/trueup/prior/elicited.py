@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
 from trueup.prior.belief import Belief, check_between, recorded
-from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations
+from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations, Dirichlet
 from trueup.prior.ranges import match_beta
 
 Floats = NDArray[np.float64]
@@ -19,12 +19,26 @@ Labels = list[Hashable]
 Rates = tuple[Any, ...]  # alpha, gamma, and a tilt or none
 
 
-def resolve(prior: object, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
-    """Turn what the user gave as ``prior=`` into a prior for K classes."""
-    if isinstance(prior, Belief):
-        return prior.for_classes(K, labels)
+def resolve(
+    prior: object,
+    K: int,
+    labels: Sequence[Hashable] | None = None,
+    L: int | None = None,
+    joint: bool = False,
+) -> Concentrations:
+    """Turn what the user gave as ``prior=`` into a prior for K classes and L predicted labels."""
     if isinstance(prior, str) and prior.lower() in NAMED_PRIORS:
-        return NAMED_PRIORS[prior.lower()](K)
+        return NAMED_PRIORS[prior.lower()](K, L, joint)
+    if isinstance(prior, Dirichlet):
+        return prior.for_classes(K, labels, L)
+    if isinstance(prior, Belief):
+        if L not in (None, K):
+            raise OptionError(
+                f"Prior {getattr(prior, 'name', prior)!r} needs predicted labels that are the "
+                f"classes; got {K} classes and {L} labels.",
+                hint="use a named prior, or trueup.Dirichlet with an alpha of that shape.",
+            )
+        return prior.for_classes(K, labels)
     raise OptionError(
         f"`prior` must be one of {sorted(NAMED_PRIORS)} or made by trueup.prior; got {prior!r}.",
         hint='write prior="jeffreys", prior=trueup.Dirichlet(alpha, gamma), or '

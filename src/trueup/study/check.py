@@ -104,6 +104,7 @@ def check(
         classes=classes,
         missing=missing,
         bands=count is None,
+        design=design,
     )
     largest = population.largest(value, LARGEST) if value and count is None else None
     return check_counts(
@@ -134,10 +135,10 @@ def check_counts(
         "interval": interval,
         "seed": 0,
     }
-    settings = make_settings(counts.K, classes=counts.classes, prior=prior, **options)
+    settings = make_settings(counts.K, L=counts.L, classes=counts.classes, prior=prior, **options)
     findings = [*_classes(counts), _prior_weight(counts, settings.prior)]
-    findings += _rates(counts)
-    findings.append(_theta(counts, settings.prior))
+    if counts.L == counts.K:
+        findings += [*_rates(counts), _theta(counts, settings.prior)]
     if design == "random":
         findings += _design(counts, overlap)
     if influence:
@@ -158,15 +159,21 @@ def _classes(counts: Counts) -> list[Finding]:
             f"{shown} (of {counts.n.sum():,}; population {counts.N:,})",
         )
     ]
-    for question, units, why in (
-        ("true classes never audited", counts.n.sum(axis=1), "their rates rest on the prior"),
+    for question, labels, units, why in (
+        (
+            "true classes never audited",
+            counts.classes,
+            counts.n.sum(axis=1),
+            "their rates rest on the prior",
+        ),
         (
             "predicted classes never audited",
+            counts.predicted,
             np.where(counts.v_hat > 0, counts.n.sum(axis=0), 1),
             "what is in them rests on the prior",
         ),
     ):
-        never = [str(counts.classes[g]) for g in np.flatnonzero(units == 0)]
+        never = [str(labels[g]) for g in np.flatnonzero(units == 0)]
         words = f"{', '.join(never)}: {why}" if never else "none"
         found.append(Finding(question, never, bool(never), words))
     return found
@@ -247,7 +254,9 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
     """How far the estimate moves under other priors, in half-widths; and whether it pays."""
 
     def make(prior: object) -> Estimate:
-        settings = make_settings(counts.K, classes=counts.classes, prior=prior, **options)
+        settings = make_settings(
+            counts.K, L=counts.L, classes=counts.classes, prior=prior, **options
+        )
         est = estimate(counts, settings, dict)
         return replace(est, asked={"prior": prior}, _again=make)
 

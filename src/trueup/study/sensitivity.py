@@ -133,6 +133,6 @@ def _not_quick(est: Estimate, prior: str) -> str | None:
 
 def _prior_shares(est: Estimate) -> Any:
     """Return the invented units' share of each row of rates; None where they cannot be counted."""
-    prior = resolve_prior(est.asked["prior"], est.counts.K, est.classes)
+    prior = resolve_prior(est.asked["prior"], est.counts.K, est.classes, est.counts.L)
     units = prior.alpha.sum(axis=1)
     return None if prior.tilt is not None else units / (units + est.counts.n.sum(axis=1))

@@ -46,7 +46,7 @@ NEEDS: dict[str, tuple[str, Callable[[Estimate], bool]]] = {
     "density": ("a method with draws", lambda est: est.whole is not None),
     "plane": (
         "two classes and a method with draws of P",
-        lambda est: est.P is not None and est.counts.K == 2,
+        lambda est: est.P is not None and est.counts.K == est.counts.L == 2,
     ),
     "test_set": ("a test set", lambda est: bool(est.counts.n.any())),
     "chains": ("a method that ran chains", lambda est: bool(est.info.get("trace"))),

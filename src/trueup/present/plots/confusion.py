@@ -15,22 +15,23 @@ MOST_TEXT = 40
 def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
     """Draw the confusion matrix: counts and row percentages, with text that can be read."""
     colours = palette(theme)
-    n, K = est.counts.n, est.counts.K
+    n, K = est.counts.n, max(est.counts.K, est.counts.L)
     rows = n.sum(axis=1)
     share = n / np.maximum(rows, 1)[:, None]
-    across = names(est.classes, LONGEST)
-    down = [f"{name} · {units:,}" for name, units in zip(across, rows, strict=True)]
+    across = names(est.counts.predicted, LONGEST)
+    named = zip(names(est.classes, LONGEST), rows, strict=True)
+    down = [f"{name} · {units:,}" for name, units in named]
     size = 58 if K <= 8 else 42 if K <= 16 else 30 if K <= 24 else 22 if K <= MOST_TEXT else 12
     cells = []
-    for g in range(K):
-        for h in range(K):
+    for g in range(est.counts.K):
+        for h in range(est.counts.L):
             fill = mixed(colours.low, colours.high, float(share[g, h]))
             cells.append(
                 {
                     "true": down[g],
                     "predicted": across[h],
                     "true_name": clean(est.classes[g]),
-                    "predicted_name": clean(est.classes[h]),
+                    "predicted_name": clean(est.counts.predicted[h]),
                     "units": int(n[g, h]),
                     "share": float(share[g, h]),
                     "words": f"{n[g, h]:,}" if n[g, h] or K <= 8 else "",
@@ -40,7 +41,7 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
                 }
             )
     title = {
-        "text": f"The test set: {n.sum():,} audited units, {np.trace(n):,} predicted right",
+        "text": f"The test set: {n.sum():,} audited units, {est.counts.right:,} predicted right",
         "subtitle": [
             f"Units, {'percentages of each row; ' if size >= 42 else ''}stronger colour: a larger "
             "share of the row.",

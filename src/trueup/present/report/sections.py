@@ -123,7 +123,7 @@ def data(est: Estimate) -> Markup:
     facts = [
         ["units in the population", f"{counts.N:,}"],
         ["audited units in the test set", f"{counts.n.sum():,}"],
-        ["of which predicted right", f"{np.trace(counts.n):,}"],
+        ["of which predicted right", f"{counts.right:,}"],
         ["classes", f"{counts.K}"],
     ]
     if counts.u_hat is not None:
@@ -132,6 +132,7 @@ def data(est: Estimate) -> Markup:
         facts.append(["groups", f"{len(est.groups.labels):,}"])
     if "strata" in est.info:
         facts.append(["strata", f"{est.info['strata']:,}"])
+    counts = counts.squared()  # labels that are no class have a line too
     rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
     write = alike(counts.naive)
     header = ["class", "predicted units"]

@@ -1,0 +1,168 @@
+"""Test sets drawn within columns, with any allocation: audit strata are cells."""
+
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from tests.seeds import more
+
+import trueup as tu
+from trueup.cli import main
+from trueup.draws.cells import KAPPAS, learn_columns
+
+
+def population(rng, N=4000):
+    """Base rates and error rates differ between strata, values are heavy-tailed."""
+    j = rng.choice(4, N, p=[0.55, 0.3, 0.1, 0.05])
+    s = (rng.random(N) < np.array([0.05, 0.1, 0.3, 0.5])[j]).astype(int)
+    wrong = rng.random(N) < np.array([0.05, 0.08, 0.15, 0.2])[j]
+    return {"j": j, "true": s, "predicted": np.where(wrong, 1 - s, s), "y": rng.lognormal(0, 1, N)}
+
+
+def drawn(whole, rng, sizes):
+    """Take `sizes` units of each stratum; None takes all."""
+    at = []
+    for k, m in enumerate(sizes):
+        mine = np.flatnonzero(whole["j"] == k)
+        at.append(mine if m is None else rng.choice(mine, min(m, len(mine)), replace=False))
+    i = np.concatenate(at)
+    return pa.table({name: x[i] for name, x in whole.items()})
+
+
+def predictions(whole):
+    return pa.table({name: x for name, x in whole.items() if name != "true"})
+
+
+def test_a_stratum_audited_in_full_is_known(rng):
+    whole = population(rng)
+    test = drawn(whole, rng, [None, None, None, 40])
+    for value in (None, "y"):
+        est = tu.correct(predictions(whole), test, value=value, drawn_within="j", seed=1)
+        y = whole["y"] if value else np.ones(len(whole["y"]))
+        known = y[(whole["j"] < 3) & (whole["true"] == 1)].sum()
+        rest = y[whole["j"] == 3].sum()
+        assert est.draws[:, 1].min() >= known * (1 - 1e-9)
+        assert est.draws[:, 1].max() <= (known + rest) * (1 + 1e-9)
+        assert est.draws.sum(axis=1) == pytest.approx(y.sum())
+    everything = drawn(whole, rng, [None] * 4)
+    est = tu.correct(predictions(whole), everything, value="y", drawn_within="j", seed=1)
+    truth = whole["y"][whole["true"] == 1].sum()
+    assert est.rows()[1]["lower"] == pytest.approx(truth)
+    assert est.rows()[1]["upper"] == pytest.approx(truth)
+
+
+def test_the_textbook_estimators_by_hand(rng):
+    """Σ_j N_j mean_j and its variance, stratum by stratum, from the units themselves."""
+    whole = population(rng)
+    test = drawn(whole, rng, [40, 30, 50, 60]).to_pydict()
+    t = {name: np.array(x) for name, x in test.items()}
+    for method, d in (
+        ("test_set", t["y"] * (t["true"] == 1)),
+        ("difference", t["y"] * ((t["true"] == 1) * 1.0 - (t["predicted"] == 1))),
+    ):
+        est = tu.correct(
+            predictions(whole), pa.table(test), value="y", drawn_within="j", method=method
+        )
+        total = whole["y"][whole["predicted"] == 1].sum() if method == "difference" else 0.0
+        variance = 0.0
+        for k in range(4):
+            N, mine = (whole["j"] == k).sum(), d[t["j"] == k]
+            total += N * mine.mean()
+            variance += N**2 * (1 / len(mine) - 1 / N) * mine.var(ddof=1)
+        assert est.rows()[1]["estimate"] == pytest.approx(total)
+        assert est.rows()[1]["sd"] == pytest.approx(np.sqrt(variance))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [None, "y"])
+def test_coverage_where_the_allocation_is_against_size(value, rng):
+    """Planted bug: without `drawn_within` no interval covers, and the error is five times this."""
+    replications, covered, errors, plain = more(30), [], [], []
+    for _ in range(replications):
+        whole = population(rng)
+        test = drawn(whole, rng, [16, 28, 85, 100])
+        y = whole["y"] if value else np.ones(len(whole["y"]))
+        truth = y[whole["true"] == 1].sum()
+        row = tu.correct(
+            predictions(whole), test, value=value, drawn_within="j", draws=1000, seed=1
+        ).rows()[1]
+        covered.append(row["lower"] <= truth <= row["upper"])
+        errors.append((row["estimate"] - truth) / y.sum())
+        with pytest.warns(tu.TrueupWarning):
+            other = tu.correct(predictions(whole), test, value=value, draws=1000, seed=1).rows()[1]
+        plain.append((other["estimate"] - truth) / y.sum())
+    assert np.mean(covered) > 0.92 - 5 * np.sqrt(0.92 * 0.08 / replications)
+    assert np.square(errors).mean() < np.square(plain).mean() / 4
+
+
+def test_a_constant_stratum_changes_little(rng):
+    """One stratum for all is no stratum: the same numbers as without."""
+    whole = population(rng) | {"one": np.ones(4000, dtype=int)}
+    i = rng.choice(4000, 200, replace=False)
+    test = pa.table({name: x[i] for name, x in whole.items()})
+    with_one, without = (
+        tu.correct(predictions(whole), test, value="y", drawn_within=column, seed=1).rows()
+        for column in ("one", None)
+    )
+    assert with_one == without
+
+
+def test_what_cannot_be_combined_is_refused(rng, tmp_path):
+    whole = population(rng)
+    test = drawn(whole, rng, [20, 20, 20, 20])
+    for options in ({"by": "j"}, {"design": "shifted"}, {"method": "bayes"}, {"noise": False}):
+        with pytest.raises(tu.TrueupError, match="drawn_within"):
+            tu.correct(predictions(whole), test, drawn_within="j", **options)
+    strange = pa.table(test.to_pydict() | {"j": [9] * len(test)})
+    with pytest.raises(tu.TrueupError, match="does not hold"):
+        tu.correct(predictions(whole), strange, drawn_within="j")
+    with pytest.warns(tu.TrueupWarning, match="No audited unit is in 1 of 4 strata"):
+        tu.correct(predictions(whole), drawn(whole, rng, [20, 20, 20, 0]), drawn_within="j")
+    with pytest.raises(tu.TrueupError, match="at least 2 test units in every stratum"):
+        tu.correct(
+            predictions(whole), drawn(whole, rng, [20, 20, 20, 1]), drawn_within="j",
+            method="difference",
+        )  # fmt: skip
+
+
+def test_from_the_command_line(rng, tmp_path):
+    from pyarrow import csv
+
+    whole = population(rng)
+    csv.write_csv(predictions(whole), tmp_path / "p.csv")
+    csv.write_csv(drawn(whole, rng, [20, 30, 40, 50]), tmp_path / "t.csv")
+    files = [str(tmp_path / name) for name in ("p.csv", "t.csv")]
+    answer = CliRunner().invoke(
+        main, ["correct", *files, "--drawn-within", "j", "--value", "y", "--seed", "1", "--json"]
+    )
+    assert answer.exit_code == 0
+    assert '"audit strata": 4' in answer.stdout
+
+
+@pytest.mark.slow
+def test_strata_have_an_even_rank(rng):
+    """Simulation-based calibration of the level that pools strata."""
+    K, H, J = 2, 2, 3
+    alpha, shares = np.full((K, H), 0.5), np.array([[0.4, -0.2, 0.9], [-0.4, 0.2, -0.9]])
+    units = np.array([[5], [9], [20], [12], [3], [15]])
+    ranks = []
+    for _ in range(150):
+        tau, nu, kappa = rng.standard_gamma(0.5) / 10, rng.random(), rng.choice(KAPPAS)
+        X = rng.standard_gamma(alpha) / max(tau, 1e-300)
+        x = np.maximum(rng.standard_gamma(np.repeat(X, J, axis=1)), 1e-300)
+        m = x * np.exp(nu * np.tile(shares, (1, H)))
+        m /= m.sum(axis=0)
+        c = np.maximum(rng.standard_gamma(np.maximum(kappa * m, 1e-300)), 1e-300)
+        c /= c.sum(axis=0)
+        n = np.moveaxis(rng.multinomial(units[:, 0], c.T), -1, 0)[..., None]
+        z, flat = np.zeros((H * J, 1)), (np.zeros(K), np.full(K, 1e-6))
+        states = learn_columns(n, z, flat, alpha, rng, chains=40, shares=shares)
+        last = next(islice(states, 80, None))
+        a = np.maximum(last.kappa[:, None, None, None] * last.m + n, 1e-300)
+        drawn_c = rng.standard_gamma(a)
+        drawn_c = drawn_c[:, 0, :, 0] / np.maximum(drawn_c.sum(axis=1)[:, :, 0], 1e-300)
+        ranks.append((drawn_c.sum(axis=1) < c[0].sum()).mean())
+    seen = np.histogram(ranks, bins=10, range=(0, 1 + 1e-9))[0]
+    assert (((seen - 15) ** 2 / 15).sum() - 9) / np.sqrt(18) < 7
