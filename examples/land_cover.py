@@ -10,23 +10,11 @@ import numpy as np
 import trueup as tu
 
 rng = np.random.default_rng(15)
-shares = {
-    "artificial": 0.05,
-    "rainfed crops": 0.12,
-    "irrigated crops": 0.04,
-    "rice": 0.01,
-    "vineyards": 0.03,
-    "fruit trees": 0.02,
-    "olive groves": 0.05,
-    "pastures": 0.09,
-    "agroforestry": 0.08,
-    "broadleaf forest": 0.14,
-    "conifer forest": 0.12,
-    "shrubland": 0.17,
-    "bare ground": 0.03,
-    "wetland": 0.015,
-    "water": 0.035,
-}
+text = """artificial 5, rainfed crops 12, irrigated crops 4, rice 1, vineyards 3, fruit trees 2,
+olive groves 5, pastures 9, agroforestry 8, broadleaf forest 14, conifer forest 12, shrubland 17,
+bare ground 3, wetland 1.5, water 3.5"""
+pairs = [part.strip().rpartition(" ") for part in text.split(",")]
+shares = {name: float(percent) / 100 for name, _, percent in pairs}
 names, K = list(shares), len(shares)
 
 P = np.full((K, K), 0.008)  # a few mistakes anywhere ...
@@ -71,7 +59,19 @@ columns = {"predicted": "map_class", "true": "reference_class", "value": "hectar
 est = tu.correct(
     "map.csv", "reference.csv", **columns, id="pixel", classes=names, design="by_prediction", seed=1
 )
-print(est)
+print(est.to_markdown())
+
+found = {(row["class"], row["measure"]): row for row in est.accuracy()}
+for label in ("rice", "wetland", "water"):
+    user, producer = found[label, "precision"], found[label, "recall"]
+    print(f"{label:8} user's {user['mean']:.2f} ± {1.96 * user['sd']:.2f}", end="  ")
+    print(f"producer's {producer['mean']:.2f} ± {1.96 * producer['sd']:.2f}")
+overall = found[None, "accuracy"]
+print(f"overall  {overall['mean']:.3f} ± {1.96 * overall['sd']:.3f}")
+right = np.bincount(true, mapped == true, minlength=K)  # of each class, as only we know
+for g in map(names.index, ("rice", "wetland", "water")):
+    user, producer = right[g] / (mapped == g).sum(), right[g] / (true == g).sum()
+    print(f"truth: {names[g]:8} user's {user:.2f}  producer's {producer:.2f}")
 
 areas = np.bincount(true, hectares, minlength=K)
 rows = est.rows()
