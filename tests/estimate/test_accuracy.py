@@ -200,3 +200,22 @@ def test_a_method_without_draws_says_what_to_do():
     est = tu.correct_counts([[5, 1], [1, 9]], [40, 60], method="calibrated")
     with pytest.raises(tu.TrueupError, match="need draws of the error rates"):
         est.accuracy()
+
+
+def test_predicted_labels_that_are_not_classes():
+    """An abstention is in no precision, but in every recall; combined classes keep its column."""
+    test = [[30, 2, 5, 1], [3, 40, 4, 0], [1, 2, 6, 1]]
+    est = tu.correct_counts(
+        test, [300, 500, 100, 20], classes=["a", "b", "c"],
+        predicted_classes=["a", "b", "unknown", "later"], seed=1,
+    )  # fmt: skip
+    assert est.M.sum(axis=2) == pytest.approx(est.draws)
+    assert len(est.error_matrix()) == 12
+    recall = est.M[:, 1, 1] / est.M[:, 1].sum(axis=1)
+    assert told(est, "recall")["b"]["mean"] == pytest.approx(recall.mean())
+    assert told(est, "precision")["b"]["mean"] == pytest.approx(est.M[:, 1, 1].mean() / 500)
+    assert told(est, "precision")["c"]["mean"] is None
+    joined = est.combine({"bc": ["b", "c"]})
+    assert joined.counts.predicted == ("a", "bc", "unknown", "later")
+    assert joined.M.shape[1:] == (2, 4)
+    assert joined.draws[:, 1] == pytest.approx(est.draws[:, 1:].sum(axis=1))

@@ -149,7 +149,7 @@ class Estimate:
             for name in ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
         }
         more |= {name: derived.added(more[name], parts, -2) for name in ("n", "t", "t2")}
-        if getattr(self.counts, "columns", None) is not None:
+        if self.counts.columns is not None:
             more["columns"] = predicted
         counts = replace(self.counts, classes=labels, bands=None, **more)
         interval = self.info["interval"]

@@ -127,7 +127,8 @@ def bag(counts: Counts) -> dict[str, Any]:
         "test_squares": counts.t2,
     }
     found = {name: x.tolist() for name, x in arrays.items() if x is not None}
-    return {"classes": list(counts.classes)} | found
+    columns = {"predicted_classes": list(counts.columns)} if counts.columns else {}
+    return {"classes": list(counts.classes)} | columns | found
 
 
 def numbers_command(counts: Counts) -> str:
