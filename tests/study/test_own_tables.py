@@ -1,5 +1,7 @@
 """`compare` and `plan` on the user's own tables: values are counted where they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ import trueup as tu
 from trueup.count.names import Columns
 from trueup.read import open_table
 from trueup.read.frames import FrameTable
+from trueup.study.case_source import Assumed, make_case
 from trueup.study.unit_values import two_values, unit_values
 
 SMALL = {"draws": 200, "replications": 20, "seed": 1, "value": "y"}
@@ -102,3 +105,23 @@ def test_a_prior_that_needs_a_column_is_refused(rng):
 def test_a_plan_needs_a_method_with_intervals():
     with pytest.raises(tu.OptionError, match="needs a method with intervals"):
         tu.plan(**RATES, N=1000, half_width=20, method="naive", draws=200, replications=4)
+
+
+def test_true_classes_are_drawn_with_regard_to_the_value(rng):
+    """A class ten times as large: by prediction alone its simulated total is too small."""
+    N = 20_000
+    s = (rng.random(N) < 0.05).astype(int)
+    s_hat = np.where(rng.random(N) < np.where(s == 1, 0.1, 0.02), 1 - s, s)
+    y = rng.lognormal(0, 0.8, N) * np.where(s == 1, 10, 1)
+    i = rng.choice(N, 1000, replace=False)
+    case = make_case(
+        pd.DataFrame({"predicted": s_hat, "y": y}),
+        pd.DataFrame({"predicted": s_hat[i], "true": s[i], "y": y[i]}),
+        Columns(value="y"), Assumed(), classes=None, overlap=None, missing="refuse",
+        design="random", prior="perks", seed=1,
+    )  # fmt: skip
+    truth = y[s == 1].sum()
+    simulated = np.mean([x.truth[1] for x in case.truths(rng)])
+    assert simulated == pytest.approx(truth, rel=0.12)
+    alone = np.mean([x.truth[1] for x in replace(case, cells=None).truths(rng)])
+    assert alone < 0.85 * truth

@@ -41,6 +41,9 @@ class Case:
         The units' own predicted class and value, from a table with values.
     s : (N,) array or None
         True classes of these units, drawn by what their predictions make likely.
+    cells : tuple of (D, K, K, B) and (N,) arrays, or None
+        Draws of Pr(true g | predicted h, band of the value), and the band of each unit: where the
+        pilot's values tell, true classes are drawn with regard to them.
     values : callable or None
         The distribution of the values of an assumed population.
     draws : tuple of (R, K, K) and (R, K) arrays, or None
@@ -59,6 +62,7 @@ class Case:
     s_hat: Integers | None = None
     y: Floats | None = None
     s: Integers | None = None
+    cells: tuple[Floats, Integers] | None = None
     values: Any = None
     draws: tuple[Floats, Floats] | None = None
     counts: Counts | None = None
@@ -128,8 +132,12 @@ class Case:
         if self.y is None or self.s is not None:
             return self
         assert self.s_hat is not None
-        edges = np.cumsum(self.c, axis=0)[:-1].T
-        s = (rng.random((len(self.s_hat), 1)) >= edges[self.s_hat]).sum(axis=1)
+        if self.cells is None:
+            edges = np.cumsum(self.c, axis=0)[:-1].T[self.s_hat]
+        else:
+            c, band = self.cells
+            edges = np.cumsum(c[rng.integers(len(c))], axis=0)[:-1, self.s_hat, band].T
+        s = (rng.random((len(self.s_hat), 1)) >= edges).sum(axis=1)
         return replace(self, s=s)
 
     def without_largest(self, count: int, rng: np.random.Generator) -> Case:
@@ -153,6 +161,7 @@ class Case:
             s_hat=s_hat,
             y=case.y[keep],
             s=None if case.s is None else case.s[keep],
+            cells=None if case.cells is None else (case.cells[0], case.cells[1][keep]),
             v_hat=np.bincount(s_hat, minlength=self.K),
         )
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trueup.aggregate.cells import draw_cells
+from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
+from trueup.draws.cells import implied_slopes, learn_columns
 from trueup.draws.settings import make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
 from trueup.numerics.dirichlet import draw_dirichlet
-from trueup.prior import Regression
+from trueup.prior import Regression, resolve_prior
 from trueup.simulation import lognormal, simulate
 from trueup.study.case import Case
 
@@ -23,6 +27,8 @@ __all__ = ["Assumed", "assume", "doubted", "make_case", "pilot"]
 
 Floats = NDArray[np.float64]
 
+SWEEPS = 100
+"""Sweeps until the columns of cells are drawn."""
 POSTERIOR = 2000
 """Draws of the pilot's posterior: enough for its mean and for a spread of possible truths."""
 
@@ -81,11 +87,46 @@ def make_case(
             missing=missing,
             bands=design in ("random", "by_prediction"),
         )
+        if counts.columns is not None:
+            raise OptionError(
+                "A study needs predicted labels that are the classes; got labels that `classes` "
+                "does not list.",
+                hint="list them too, or leave out the units that have them.",
+            )
         case = pilot(counts, design, prior, seed)
     if columns.value is None:
         return case
     s_hat, y = unit_values(population, columns, case.classes, missing)
-    return replace(case, s_hat=s_hat, y=y, v_hat=np.bincount(s_hat, minlength=case.K))
+    cells = _value_cells(case.counts, y, prior, seed)
+    return replace(case, s_hat=s_hat, y=y, v_hat=np.bincount(s_hat, minlength=case.K), cells=cells)
+
+
+def _value_cells(
+    counts: Counts | None, y: Floats, prior: object, seed: int
+) -> tuple[Floats, NDArray[np.int64]] | None:
+    """Draw Pr(true g | predicted h, band) from the pilot, and find the band of every unit.
+
+    None without bands or with negative values: true classes are then drawn by prediction alone.
+    """
+    if counts is None or counts.bands is None or counts.signed:
+        return None
+    if counts.bands.u_hat is None:
+        return None
+    concentrations = resolve_prior(prior, counts.K, counts.classes)
+    if concentrations.tilt is not None:
+        return None
+    rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
+    n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
+    u_hat = counts.bands.u_hat.reshape(K, -1)
+    z = scores(v_hat, u_hat)
+    middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
+    slopes = implied_slopes(n, v_hat, z)
+    states = learn_columns(n, z - middle[:, None], slopes, concentrations.alpha, rng)
+    c = draw_cells(next(islice(states, SWEEPS, None)), n, rng)
+    # bands are in the order of their values: a unit is between the means of two, the nearer one
+    mean = u_hat.sum(axis=0) / np.maximum(v_hat.sum(axis=0), 1)
+    edges = np.sqrt(mean[1:] * mean[:-1])
+    return c, np.searchsorted(edges, y)
 
 
 def _assumed_rates(
