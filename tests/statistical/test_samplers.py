@@ -5,8 +5,7 @@ import pytest
 from scipy.special import betaincinv
 from tests.seeds import fresh
 
-from trueup.draws.samplers import draw_constrained, draw_full, rows
-from trueup.draws.samplers.chain import run_chains
+from trueup.draws.samplers import draw_constrained, draw_full
 from trueup.draws.samplers.exact import log_masses
 
 RNG = fresh

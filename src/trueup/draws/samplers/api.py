@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,8 +12,8 @@ from numpy.typing import NDArray
 from trueup.draws.samplers.chain import run_chains
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.draws.samplers.exact import draw_exact
-from trueup.draws.samplers.rejection import draw_rejection, propose
-from trueup.draws.samplers.rows import Target
+from trueup.draws.samplers.rejection import draw_rejection
+from trueup.draws.samplers.walk import Constrained, Full
 from trueup.errors import EstimateError, OptionError
 
 __all__ = ["draw_constrained", "draw_full"]
@@ -19,15 +21,11 @@ __all__ = ["draw_constrained", "draw_full"]
 Floats = NDArray[np.float64]
 Sampler = Literal["auto", "exact", "rejection", "chain"]
 
-PILOT = 1024
-"""Proposals with which `auto` measures the acceptance ..."""
-LONG_PILOT = 500_000
-"""... and numbers (proposals × K²) of a second look, for few classes that are hard to hit."""
-WORK = 100_000_000
-"""Numbers that rejection may draw for one call: about five seconds."""
-MAX_SWEEPS = 36_000
-"""Sweeps × K, where chains stop in any case: a minute or two, reached only if the data contradict
-each other."""
+WORK = 12_000_000
+"""Numbers that rejection may draw for one call: about half a second. A chain takes less than
+more of them."""
+MAX_SWEEPS = 20_000
+"""Sweeps after which chains stop in any case."""
 MAX_PROPOSALS = 20_000_000
 
 
@@ -39,8 +37,8 @@ def draw_constrained(
     *,
     sampler: Sampler = "auto",
     progress: Progress | None = None,
-    max_sweeps: int | None = None,
-    max_seconds: float | None = None,
+    max_sweeps: int = MAX_SWEEPS,
+    seconds: float | None = None,
 ) -> Draws:
     """Draw P from independent Dirichlet rows given P ∈ Θ_K(v̂), the paper's constrained posterior.
 
@@ -59,9 +57,8 @@ def draw_constrained(
         accepts enough, and `chain` otherwise.
     progress : callable, optional
         Called with the fraction done.
-    max_sweeps, max_seconds : int, float, optional
-        Where a chain stops in any case; `info["warnings"]` then says what is missing. By default
-        after 36,000 / K sweeps, at most 6,000.
+    max_sweeps, seconds : int, float, optional
+        Where a chain stops in any case; `info["warnings"]` then says what is missing.
 
     Examples
     --------
@@ -88,20 +85,30 @@ def draw_constrained(
         raise OptionError(
             f'sampler="exact" is for two classes; there are {K}.', hint='use "auto" or "chain".'
         )
-    if sampler == "auto":
-        sampler = "exact" if K == 2 else _rejection_or_chain(a, v_hat, size, rng)
-    if sampler == "exact":
+    if sampler == "exact" or (sampler == "auto" and K == 2):
         return draw_exact(a, v_hat, size, rng)
-    if sampler == "rejection":
-        return draw_rejection(a, v_hat, size, rng, max_proposals=MAX_PROPOSALS, progress=progress)
-    return run_chains(
-        Target(a, v_hat),
+    if sampler != "chain":
+        found = draw_rejection(
+            a,
+            v_hat,
+            size,
+            rng,
+            max_proposals=MAX_PROPOSALS,
+            max_work=WORK if sampler == "auto" else np.inf,
+            progress=progress,
+        )
+        if found is not None:
+            return found
+    draws = run_chains(
+        partial(Constrained, a, v_hat),
+        a,
         size,
         rng,
         progress=progress,
-        max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
-        max_seconds=max_seconds,
+        max_sweeps=max_sweeps,
+        seconds=seconds,
     )
+    return replace(draws, rho=v_hat / v_hat.sum())
 
 
 def draw_full(
@@ -112,20 +119,20 @@ def draw_full(
     rng: np.random.Generator,
     *,
     progress: Progress | None = None,
-    max_sweeps: int | None = None,
-    max_seconds: float | None = None,
+    max_sweeps: int = MAX_SWEEPS,
+    seconds: float | None = None,
 ) -> Draws:
     """Draw (P, β) given the test set and v̂ ~ Mult(N, Pᵀβ), exact for any N, with β ~ Dir(γ).
 
     Parameters
     ----------
-    a : ndarray (K, K)
+    a : ndarray (K, L)
         Posterior Dirichlet parameters α + n; rows true, columns predicted.
     gamma : ndarray (K,)
         Prior of the population's base rates.
-    v_hat : ndarray (K,)
+    v_hat : ndarray (L,)
         Units per predicted class in the population; zeros are fine.
-    size, rng, progress, max_sweeps, max_seconds
+    size, rng, progress, max_sweeps, seconds
         As for `draw_constrained`.
 
     Examples
@@ -136,33 +143,17 @@ def draw_full(
     ((1000, 2), 'chain', [])
     """
     a, v_hat = _arrays(a, v_hat)
+    gamma = np.asarray(gamma, dtype=np.float64)
     return run_chains(
-        Target(a, v_hat, np.asarray(gamma, dtype=np.float64)),
+        partial(Full, a, gamma, v_hat),
+        a,
         size,
         rng,
         progress=progress,
-        max_sweeps=max_sweeps or min(MAX_SWEEPS // len(v_hat), 6_000),
-        max_seconds=max_seconds,
+        max_sweeps=max_sweeps,
+        seconds=seconds,
     )
 
 
 def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:
     return np.asarray(a, dtype=np.float64), np.asarray(v_hat, dtype=np.float64)
-
-
-def _rejection_or_chain(
-    a: Floats, v_hat: Floats, size: int, rng: np.random.Generator
-) -> Literal["rejection", "chain"]:
-    """Rejection where a pilot says it is done within WORK: by acceptance, never by the clock."""
-    K, rho = len(v_hat), v_hat / v_hat.sum()
-    kept = proposed = 0
-    for batch in (
-        PILOT,
-        max(LONG_PILOT // K**2 - PILOT, 0),
-    ):  # the second only if the first says no
-        if batch:
-            kept += len(propose(a, rho, batch, rng)[0])
-            proposed += batch
-        if kept * WORK >= size * K**2 * proposed:
-            return "rejection"
-    return "chain"

@@ -1,4 +1,4 @@
-"""Many chains until there are enough effective draws: length, thinning, diagnostics."""
+"""Many chains until there are enough effective draws, or no time is left: length, diagnostics."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.draws.samplers.contradiction import contradicted
 from trueup.draws.samplers.draws import Draws, Progress
-from trueup.draws.samplers.rows import Target
 from trueup.draws.samplers.walk import Walk
 from trueup.numerics.diagnostics import ess, rhat
 
@@ -23,18 +22,22 @@ Floats = NDArray[np.float64]
 
 RHAT = 1.01
 RESTART = 1.05
-"""With R-hat above this, the run so far counts as warm-up and adapts again."""
+"""With R-hat above this the run so far may have been warm-up, and moves adapt again."""
 HOPELESS, PATIENCE = 2.0, 2000
-"""With R-hat above the first after so many sweeps, chains sit in places of their own: the data
-contradict each other, and ten times as long would not help."""
+"""With R-hat above the first after so many sweeps, chains sit in places of their own, and ten times
+as long would not help."""
 ENOUGH = 0.9
 """Draws are enough when their effective number is this part of the number asked for."""
 BURN = 0.2
 """Part of the run that is left out at its start, after the warm-up."""
-WARM_UP = 10
-"""Rounds of warm-up, each one sweep at every distance."""
+WARM_UP = 3
+"""Rounds of warm-up, at least."""
 STEP = 20
 """Sweeps between two calls of `progress`."""
+AT_ODDS = 0.25
+"""Part of the time after which data that contradict each other are no longer waited for."""
+MANY_CLASSES = 20
+"""Above this fewer chains run: as many effective draws, sooner converged."""
 BETA_SWEEPS = 1024
 """Sweeps of β to remember for the diagnostics."""
 TRACE_SWEEPS = 200
@@ -50,103 +53,105 @@ class Health:
     rhat: float
 
 
-def plan(size: int) -> tuple[int, int]:
-    """Blocks of chains and chains per block; of `size` alone, so that a seed means the same.
 
-    R-hat < 1.01 takes about fifty effective draws per chain, so more than size/50 chains would only
-    make the run longer; fewer than 32 in a block would leave most of the time to Python itself.
+def plan(size: int, classes: int) -> int:
+    """Chains to run; of `size` and K alone, so that a seed means the same.
+
+    R-hat < 1.01 takes about fifty effective draws per chain, so more chains than size/50 would only
+    make the run longer; with fewer than 32 most of the time would be Python's own.
     """
-    blocks = int(np.clip(size // 3200, 2, 4))
-    return blocks, int(np.clip(size // 50 // blocks, 32, 64))
+    return 32 if classes > MANY_CLASSES else int(np.clip(size // 50, 32, 80))
 
 
 def run_chains(
-    target: Target,
+    make: Callable[[int, np.random.Generator, tuple[int, int]], Walk],
+    a: Floats,
     size: int,
     rng: np.random.Generator,
     *,
     progress: Progress | None = None,
     max_sweeps: int = 20_000,
-    max_seconds: float | None = None,
+    seconds: float | None = None,
 ) -> Draws:
     """Walk until `size` draws can be returned that are worth about as many independent ones.
 
     Parameters
     ----------
-    target : Target
-        What to draw from.
+    make : callable
+        Makes the walk, from the number of chains, the generator and the sweeps to remember.
+    a : ndarray (K, L)
+        Parameters of the rows given the test set alone.
     size : int
         Number of draws.
     rng : numpy.random.Generator
-        Where the randomness comes from; blocks of chains have generators spawned from it.
+        Where the randomness comes from.
     progress : callable, optional
         Called with the fraction done, an estimate. If it has a true attribute `keep_on_interrupt`,
         Ctrl-C ends the run and returns the draws so far, with a warning that counts them.
-    max_sweeps, max_seconds : int, float, optional
-        Where to stop in any case, with a warning. (A limit in seconds depends on the machine:
-        with it, a seed may no longer give the same draws.)
+    max_sweeps, seconds : int, float, optional
+        Where to stop in any case, with a warning. (Seconds depend on the machine: only a run that
+        they do not end gives the same draws for the same seed.)
     """
-    blocks, chains = plan(size)
-    keep = -(-size // (blocks * chains))
-    walks = [
-        Walk(target, chains, child, (3 * keep + 16, BETA_SWEEPS)) for child in rng.spawn(blocks)
-    ]
+    chains = plan(size, len(a))
+    keep = -(-size // chains)
+    walk = make(chains, rng, (3 * keep + 16, BETA_SWEEPS))
     begun = time.monotonic()
-    rounds, before, done, check_at = WARM_UP, 0, 0, float(max(4 * STEP, 2 * keep))
+    if seconds is not None:
+        walk.deadline = begun + seconds
+    before, check_at = 0, float(max(2 * STEP, keep))
     stopped = False
-    # One thread, so that Ctrl-C never cuts a step in two; two took 1.2 times as long.
+    # In a thread, so that Ctrl-C never cuts a step in two.
     with ThreadPoolExecutor(1) as pool:
-        each(pool, [partial(w.warm_up, rounds) for w in walks])
+        whole(pool, lambda: walk.warm_up(WARM_UP))
         while True:
             try:
-                each(pool, [partial(w.advance, STEP) for w in walks])
+                whole(pool, lambda: walk.advance(STEP))
             except KeyboardInterrupt:
                 if not getattr(progress, "keep_on_interrupt", False):
                     raise
                 stopped = True
-            done += STEP
-            late = stopped or (max_seconds is not None and time.monotonic() - begun > max_seconds)
-            late = late or before + done >= max_sweeps
+            done = walk.sweeps
+            late = stopped or walk.late() or before + done >= max_sweeps
             if done >= check_at or late:
-                health = examine(walks, done, size, keep)
+                health = examine(walk, size, keep)
                 good = health.ess >= ENOUGH * size and health.rhat < RHAT
-                hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
-                if good or late or hopeless:
+                if good or late:
                     break
-                if health.rhat > RESTART:
+                hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
+                spent = (time.monotonic() - begun) / (seconds or np.inf)
+                doubtful = health.rhat > RESTART and spent > AT_ODDS
+                if hopeless or (doubtful and contradicted(a, walk.now_P(), rng)):
+                    break
+                need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
+                check_at = done * float(np.clip(1.1 * max(need), 1.25, 3.0))
+                if health.rhat > RESTART and (walk.adapt() or not before):
                     # not there yet: all of it was warm-up
-                    rounds, before, done, check_at = 2 * rounds, before + done, 0, 2 * check_at
-                    if before < PATIENCE:
-                        check_at = min(check_at, float(max(PATIENCE - before, 4 * STEP)))
-                    each(pool, [partial(w.warm_up, rounds) for w in walks])
-                else:
-                    need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
-                    check_at = done * float(np.clip(1.1 * max(need), 1.25, 3.0))
+                    before += done
+                    whole(pool, lambda: walk.warm_up(WARM_UP))
             if progress is not None:
-                progress(min(done / check_at, 0.99))
+                spent = (time.monotonic() - begun) / (seconds or np.inf)
+                progress(min(max(done / check_at, spent), 0.99))
     if progress is not None:
         progress(1.0)
-    P, beta, rho = collect(walks, done, size, keep, rng)
-    if target.gamma is None:
-        rho = target.v_hat / target.v_hat.sum()
-    return Draws(P, beta, rho, story(walks, before + done, size, health, good, stopped))
+    P, beta, rho = collect(walk, size, keep, rng)
+    info = story(walk, before + done, size, health, stopped)
+    return Draws(P, beta, rho, info | {"contradicted": contradicted(a, P, rng)})
 
 
-def each(pool: ThreadPoolExecutor, jobs: list[Callable[[], None]]) -> None:
-    """Run all jobs and raise the first of their errors, if any; Ctrl-C waits for them to end."""
-    futures = [pool.submit(job) for job in jobs]
+def whole(pool: ThreadPoolExecutor, job: Callable[[], None]) -> None:
+    """Run a job and raise its error, if any; Ctrl-C waits for it to end."""
+    future = pool.submit(job)
     try:
-        for future in futures:
-            future.result()
+        future.result()
     except KeyboardInterrupt:
-        wait(futures)  # a second Ctrl-C does not wait
+        wait([future])  # a second Ctrl-C does not wait
         raise
 
 
-def examine(walks: list[Walk], done: int, size: int, keep: int) -> Health:
+def examine(walk: Walk, size: int, keep: int) -> Health:
     """R-hat and effective draws of every β_g so far."""
-    burn = int(BURN * done)
-    beta = np.concatenate([w.beta.since(burn) for w in walks])[:, :, 0]
+    burn = int(BURN * walk.sweeps)
+    beta = walk.beta.since(burn)
     if beta.shape[1] < 8:
         return Health(float(beta.shape[0]), float(beta.shape[0]), np.inf)
     classes = range(beta.shape[2])
@@ -154,57 +159,62 @@ def examine(walks: list[Walk], done: int, size: int, keep: int) -> Health:
     worst = max(rhat(beta[:, :, g]) for g in classes)
     if keep < 8:
         return Health(ess_run, min(ess_run, float(size)), worst)
-    thin = np.concatenate([thinned(w, burn, keep)[:, :, -2] for w in walks])
+    K, L = walk.shape
+    thin = thinned(walk, burn, keep, slice(K * L, K * L + K))
     rate = min(ess(thin[:, :, g]) for g in classes) / thin[:, :, 0].size
     return Health(ess_run, rate * size, worst)
 
 
-def thinned(walk: Walk, burn: int, keep: int) -> Floats:
-    """`keep` draws of each chain, evenly spread and ending at the last: (C, keep, K + 2, K)."""
-    x = walk.draws.since(burn)
+def thinned(walk: Walk, burn: int, keep: int, part: slice) -> Floats:
+    """`keep` draws of each chain, evenly spread and ending at the last: (C, keep, D)."""
+    x = walk.draws.since(burn, part)
     n = x.shape[1]
     return x[:, n - 1 - (np.arange(keep)[::-1] * n) // keep]
 
 
 def collect(
-    walks: list[Walk], done: int, size: int, keep: int, rng: np.random.Generator
+    walk: Walk, size: int, keep: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
     """Thin to `size` draws of P, β and ρ, in random order."""
-    K = walks[0].target.K
-    x = np.concatenate([thinned(w, int(BURN * done), keep) for w in walks])
-    x = x.reshape(-1, K + 2, K)[rng.permutation(x.shape[0] * keep)[:size]]
-    return x[:, :K], x[:, K], x[:, K + 1]
+    K, L = walk.shape
+    x = thinned(walk, int(BURN * walk.sweeps), keep, slice(None))
+    x = x.reshape(-1, x.shape[2])[rng.permutation(x.shape[0] * keep)[:size]]
+    return x[:, : K * L].reshape(-1, K, L), x[:, K * L : K * L + K], x[:, K * L + K :]
 
 
-def story(
-    walks: list[Walk], done: int, size: int, health: Health, good: bool, stopped: bool
-) -> dict[str, Any]:
+def story(walk: Walk, done: int, size: int, health: Health, stopped: bool) -> dict[str, Any]:
     """`info` of the run."""
     info: dict[str, Any] = {
         "sampler": "chain",
-        "acceptance": float(sum(w.kept.sum() for w in walks) / sum(w.tried.sum() for w in walks)),
+        "acceptance": walk.acceptance(),
         "ess": health.ess,
         "rhat": health.rhat,
         "ess_run": health.ess_run,
-        "chains": len(walks) * walks[0].chains,
+        "chains": walk.chains,
         "sweeps": done,
-        "trace": trace(walks),
+        "trace": trace(walk),
         "warnings": [],
     }
-    if not good:
-        why = " by Ctrl-C" if stopped else ""
+    how = "by Ctrl-C " if stopped else "by the limit of `seconds` " if walk.late() else ""
+    how = f"The chains were stopped {how}after {done:,} sweeps"
+    few = f"{health.ess:,.0f} effective draws of the {size:,} asked for"
+    if not health.rhat < RHAT:
         info["warnings"].append(
-            f"the chains were stopped{why} after {done:,} sweeps before they had converged: "
-            f"{health.ess:.0f} effective draws of the {size:,} asked for, "
-            f"R-hat {health.rhat:.3f} (below {RHAT} is wanted)."
+            f"{how} before they had converged: R-hat {health.rhat:.3f} (below {RHAT} is wanted), "
+            f"{few}. Do not publish these figures; allow more `seconds`, or join classes."
+        )
+    elif health.ess < ENOUGH * size:
+        info["warnings"].append(
+            f"{how}: they had converged (R-hat {health.rhat:.3f}), with {few}. The last digits are "
+            "rougher; allow more `seconds` for the rest."
         )
     return info
 
 
-def trace(walks: list[Walk]) -> dict[str, Any]:
+def trace(walk: Walk) -> dict[str, Any]:
     """Thinned β_g of every chain (C, T), for the g whose chains differ most, and when it was."""
-    beta = np.concatenate([w.beta.since(0) for w in walks])[:, :, 0]
+    beta = walk.beta.since(0)
     spread = beta.mean(axis=1).var(axis=0) / np.maximum(beta.var(axis=(0, 1)), 1e-300)
-    g, sweeps = int(spread.argmax()), np.array(walks[0].beta.sweeps)
+    g, sweeps = int(spread.argmax()), np.array(walk.beta.sweeps)
     at = np.unique(np.linspace(0, len(sweeps) - 1, TRACE_SWEEPS).round().astype(int))
     return {"class": g, "sweeps": sweeps[at], "burn": BURN, "beta": beta[:, at, g]}

@@ -8,19 +8,31 @@ from numpy.typing import NDArray
 from trueup.draws.contingency import solve_Q
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.errors import EstimateError
-from trueup.numerics.dirichlet import dirichlet
+from trueup.numerics.dirichlet import SMALL_SHAPE, dirichlet
 
 __all__ = ["draw_rejection", "propose"]
 
 Floats = NDArray[np.float64]
 
+PILOT = 1024
+"""Proposals after which the acceptance is first known ..."""
+LONG_PILOT = 500_000
+"""... and numbers (proposals × K²) before rejection is given up, for few classes."""
+
 
 def propose(a: Floats, rho: Floats, batch: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Draw `batch` matrices with Dirichlet rows; return those in Θ_K and their base rates."""
-    P = np.moveaxis(dirichlet(a, batch, rng)[0], -1, 0)
-    beta = solve_Q(P, rho)
-    keep = np.all(beta >= 0.0, axis=1)
-    return P[keep], beta[keep]
+    if a.sum(axis=1).min() < SMALL_SHAPE:
+        X = dirichlet(a, batch, rng)[0]  # gammas of such a row may all be too small for a number
+    else:
+        X = rng.standard_gamma(a[:, :, None], size=(*a.shape, batch))
+    X = np.moveaxis(X, -1, 0)
+    # the constraint does not depend on the scale of a row: divide only what is kept
+    weight = solve_Q(X, rho)
+    keep = np.all(weight >= 0.0, axis=1)
+    X, weight = X[keep], weight[keep]
+    total = X.sum(axis=2)
+    return X / total[:, :, None], weight * total
 
 
 def draw_rejection(
@@ -30,9 +42,10 @@ def draw_rejection(
     rng: np.random.Generator,
     *,
     max_proposals: int,
+    max_work: float = np.inf,
     progress: Progress | None = None,
-) -> Draws:
-    """Draw until `size` are kept; after `max_proposals` that is an error.
+) -> Draws | None:
+    """Draw until `size` are kept; None as soon as that would take too long.
 
     Parameters
     ----------
@@ -45,14 +58,16 @@ def draw_rejection(
     rng : numpy.random.Generator
         Where the randomness comes from.
     max_proposals : int
-        Where to stop.
+        Where to stop with an error.
+    max_work : float
+        Numbers that may be drawn in all. Judged by the acceptance so far, never by the clock.
     progress : callable, optional
         Called with the fraction done.
     """
     rho = v_hat / v_hat.sum()
     K = len(rho)
-    most = 2_000_000 // (K * K)
-    batch = int(np.clip(size, 256, most))
+    most = max(2_000_000 // (K * K), 1)
+    batch = min(PILOT, most)
     kept: list[tuple[Floats, Floats]] = []
     found = proposed = 0
     while found < size and proposed < max_proposals:
@@ -60,7 +75,12 @@ def draw_rejection(
         found += len(kept[-1][1])
         proposed += batch
         rate = max(found, 0.5) / proposed
-        batch = int(np.clip(1.1 * (size - found) / rate, 256, most))
+        if size * K**2 / rate > max_work:
+            if proposed * K**2 >= LONG_PILOT or not np.isfinite(max_work):
+                return None
+            batch = min(max(LONG_PILOT // K**2 - proposed, 256), most)
+            continue
+        batch = int(np.clip(1.03 * (size - found) / rate + 64, 256, most))
         if progress is not None:
             progress(min(found / size, 1.0))
     if found < size:

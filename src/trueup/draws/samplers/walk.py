@@ -1,59 +1,62 @@
-"""A block of chains that walk side by side: how far each row moves, and what is remembered.
+"""Chains that walk side by side: one sweep of each posterior, how far moves go, what is kept.
 
-During warm-up every distance r is tried in turn; after it each row keeps to the farthest one that
-is accepted often enough, and a row that moves slowly is visited more often.
-A block adapts on its own and has its own generator, so its draws do not depend on other blocks,
-nor on the thread that runs it.
+During warm-up every column and row learns how far its proposals may go: fresh ones, tried several
+times where few stay inside, or ones that keep a part of the old.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.samplers.columns import move_column
-from trueup.draws.samplers.free import move_freely
-from trueup.draws.samplers.pairs import move_pair
-from trueup.draws.samplers.rows import Target, move_rho, move_row, start, tidy
-from trueup.draws.samplers.swaps import swap_rows
-from trueup.numerics.dirichlet import refresh
+from trueup.draws.samplers.gammas import invert, move_column, move_row, propose, swap_rows
+from trueup.draws.samplers.tilted import (
+    jump,
+    log_sum,
+    move_columns,
+    scale,
+    start_columns,
+    swap_classes,
+)
+from trueup.numerics.dirichlet import dirichlet, log_gamma
 
-__all__ = ["Record", "Walk"]
+__all__ = ["Constrained", "Full", "Record", "Walk"]
 
 Floats = NDArray[np.float64]
 
-DISTANCES = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
-"""How much of a row a proposal keeps; 0 is a fresh draw."""
-LAST = len(DISTANCES) - 1
-FREE = 4
-"""Distances, from the farthest on, that the moves of free.py take in turn."""
-OFTEN = 0.2
-"""Acceptance that is often enough to go no shorter."""
-MOST_VISITS = 4
-SOME_COLUMNS, FEW_COLUMNS = 0.25, 0.02
-"""Part of the columns that is moved in a sweep."""
-TIDY_EVERY = 16
-SWAP_EVERY = 4
-"""Sweeps between exchanges where they hardly ever happen."""
+KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
+"""How much of the old a proposal keeps; 0 is a fresh draw."""
+FEW, MANY = 0.15, 0.5
+"""Acceptance below which proposals keep more, and above which they keep less."""
+MOST_TRIES = 16
+ROUND = 5
+"""Sweeps after which the warm-up looks at the acceptance."""
+ROWS_EVERY = 4
+"""Sweeps between two in which the rows move too."""
+FRESH_EVERY = 8
+"""Sweeps between two in which every proposal is a fresh one."""
+TINY = np.finfo(float).tiny
 
 
 @dataclass
 class Record:
-    """Every `stride`-th array of a run; when full, every other one is dropped."""
+    """Every `stride`-th array (D, C) of a run; when full, every other one is dropped."""
 
     capacity: int
     stride: int = 1
     items: list[Floats] = field(default_factory=list)
     sweeps: list[int] = field(default_factory=list)
 
-    def add(self, sweep: int, parts: tuple[Floats, ...]) -> None:
-        """Remember a copy of some (K, C) arrays, if it is this sweep's turn."""
-        if sweep % self.stride:
-            return
-        self.items.append(np.stack(parts))
+    def wants(self, sweep: int) -> bool:
+        """Whether it is this sweep's turn."""
+        return sweep % self.stride == 0
+
+    def add(self, sweep: int, item: Floats) -> None:
+        """Remember an array."""
+        self.items.append(item)
         self.sweeps.append(sweep)
         if len(self.items) > self.capacity:
             self.stride *= 2
@@ -61,122 +64,231 @@ class Record:
             self.items = [self.items[i] for i in keep]
             self.sweeps = [self.sweeps[i] for i in keep]
 
-    def since(self, sweep: int) -> Floats:
-        """What is remembered from `sweep` on, chains first: (C, sweeps, parts, K)."""
+    def since(self, sweep: int, part: slice = slice(None)) -> Floats:
+        """What is remembered from `sweep` on, chains first: (C, sweeps, D), or a part of D."""
         i = int(np.searchsorted(self.sweeps, sweep))
-        return np.moveaxis(np.stack(self.items[i:]), -1, 0)
+        return np.moveaxis(np.stack([item[part] for item in self.items[i:]]), -1, 0)
+
+
+class Pace:
+    """How far the proposals of some moves go, learnt from their acceptance."""
+
+    def __init__(self, moves: int, most_tries: int) -> None:
+        self.most = most_tries
+        self.level = np.zeros(moves, dtype=int)
+        self.tries = np.ones(moves, dtype=int)
+        self.forget()
+
+    def forget(self) -> None:
+        """Count afresh."""
+        self.kept, self.tried = np.zeros((2, len(self.level)))
+
+    def count(self, i: int, inside: NDArray[np.bool_]) -> None:
+        """Count proposals of move i that were accepted, and all of them."""
+        self.kept[i] += np.count_nonzero(inside)
+        self.tried[i] += inside.size
+
+    def learn(self) -> bool:
+        """Change what was accepted too rarely or too often; return whether anything changed."""
+        rate = (self.kept + 0.5) / (self.tried + 1.0)
+        few = np.where(self.level == 0, FEW / self.most, FEW)
+        level = self.level + (rate < few) - ((rate > MANY) & (self.level > 0))
+        level = np.where(self.tried > 0, np.clip(level, 0, len(KEEP) - 1), self.level)
+        changed = bool((level != self.level).any())
+        fresh = (level == 0) & (self.level == 0)
+        self.tries = np.where(fresh, np.clip(np.ceil(0.7 / rate), 1, self.most), 1).astype(int)
+        self.level = level
+        self.forget()
+        return changed
+
+    def take(self, i: int, sweep: int) -> tuple[float, int]:
+        """How much of the old move i keeps in this sweep, and how often it tries."""
+        if sweep % FRESH_EVERY == FRESH_EVERY - 1:
+            return 0.0, int(self.tries[i])
+        return float(KEEP[self.level[i]]), int(self.tries[i])
 
 
 class Walk:
-    """C chains in step.
+    """C chains in step; what they walk through is a subclass's.
 
     Parameters
     ----------
-    target : Target
-        What to draw from.
     chains : int
         How many.
     rng : numpy.random.Generator
-        This block's own.
+        Where the randomness comes from.
     capacity : tuple of int
         Sweeps to remember of whole draws (P, β, ρ) and of β alone.
     """
 
-    def __init__(
-        self, target: Target, chains: int, rng: np.random.Generator, capacity: tuple[int, int]
-    ) -> None:
-        self.target, self.rng, self.chains, self.capacity = target, rng, chains, capacity
-        self.state = start(target, chains, rng)
-        # what moves: K rows and, under `full`, ρ ~ Dir(v̂ + 1) as one more
-        extra = [] if target.gamma is None else [target.v_hat + 1.0]
-        self.a = np.vstack([target.a, *extra])
+    shape: tuple[int, int]
+    paces: list[Pace]
+    deadline = np.inf
+    """Time (of `time.monotonic`) after which no sweep begins."""
+
+    def __init__(self, chains: int, rng: np.random.Generator, capacity: tuple[int, int]) -> None:
+        self.chains, self.rng, self.capacity = chains, rng, capacity
         self.forget()
 
     def forget(self) -> None:
-        """Start counting and remembering afresh, from where the chains are."""
+        """Start remembering afresh, from where the chains are."""
         self.draws, self.beta = Record(self.capacity[0]), Record(self.capacity[1])
-        self.sweeps = self.swapped = 0
-        self.tried, self.kept = np.zeros((2, len(DISTANCES), len(self.a) + self.target.K))
+        self.sweeps = 0
 
-    def sweep(self, moves: NDArray[np.intp], levels: NDArray[np.intp]) -> None:
-        """Propose once for each of `moves`, all drawn at once, then try them one after another."""
-        K, state = self.target.K, self.state
-        now = state.log_P[moves[moves < K]]
-        if moves[-1] == K:
-            now = np.concatenate([now, np.log(state.rho)[None]])
-        P, log_P = refresh(now, self.a[moves], DISTANCES[levels], self.rng)
-        self.tried[levels, moves] += self.chains
-        for i, (g, level) in enumerate(zip(moves, levels, strict=True)):
-            if g < K:
-                kept = move_row(state, g, P[i], log_P[i], self.target, self.rng)
-            else:
-                kept = move_rho(state, P[i], self.target, self.rng)
-            self.kept[level, g] += kept
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self.deadline
 
-    def columns(self, which: Iterable[int], levels: NDArray[np.intp]) -> None:
-        """Propose once for each of some columns."""
-        for h, level in zip(which, levels, strict=True):
-            r = float(DISTANCES[level])
-            kept = move_column(self.state, h, r, self.target, self.rng)
-            self.kept[level, len(self.a) + h] += kept
-            self.tried[level, len(self.a) + h] += self.chains
+    def sweep(self) -> None:
+        """Move everything once."""
+        raise NotImplementedError
+
+    def now(self) -> tuple[Floats, Floats, Floats]:
+        """P (K, L, C), β (K, C) and ρ (L, C)."""
+        raise NotImplementedError
+
+    def now_P(self) -> Floats:
+        """P of every chain, (C, K, L)."""
+        return np.moveaxis(self.now()[0], -1, 0)
 
     def warm_up(self, rounds: int) -> None:
-        """Walk `rounds` times through all distances; learn from the second half."""
-        everything = np.arange(len(self.a))
-        for i in range(rounds):
-            if i == rounds // 2:
-                self.forget()
-            for level in range(len(DISTANCES)):
-                self.sweep(everything, np.full(len(self.a), level))
-                move_freely(self.state, DISTANCES[level], self.target, self.rng)
-                self.columns(range(self.target.K), np.full(self.target.K, level))
-                g, k = self.rng.choice(self.target.K, 2, replace=False)
-                move_pair(self.state, int(g), int(k), self.target, self.rng)
-                self.swapped += swap_rows(self.state, self.target, self.rng)
-            tidy(self.state, self.target)
-        acceptance = (self.kept + 0.5) / (self.tried + 1.0)
-        # the farthest moves that are still accepted often enough, or else the most local ones
-        self.distance = np.where(acceptance > OFTEN, 1, 0).argmax(axis=0)
-        self.distance[acceptance.max(axis=0) <= OFTEN] = len(DISTANCES) - 1
-        rows = self.distance[everything]
-        speed = acceptance[rows, everything] * (1.0 - DISTANCES[rows])
-        self.visits = np.clip(np.round(0.5 / speed), 1, MOST_VISITS).astype(int)
-        # where every row moves freely by itself, columns hardly ever have to
-        slow = bool((self.visits > 1).any() or rows.any())
-        self.some_columns = SOME_COLUMNS if slow else FEW_COLUMNS
-        swaps = (rounds - rounds // 2) * len(DISTANCES) * self.chains
-        self.swap_every = 1 if self.swapped > 0.002 * swaps else SWAP_EVERY
+        """Walk until the proposals have found their lengths, at least `rounds` rounds."""
+        for i in range(rounds + len(KEEP)):
+            for _ in range(ROUND):
+                if not self.late():
+                    self.sweep()
+                self.sweeps += 1
+            if not self.adapt() and i + 1 >= rounds:
+                break
         self.forget()
+
+    def adapt(self) -> bool:
+        """Learn from the acceptance since the last time; return whether anything changed."""
+        return any([pace.learn() for pace in self.paces])
 
     def advance(self, sweeps: int) -> None:
         """Walk on for some sweeps and remember them."""
-        state = self.state
         for _ in range(sweeps):
-            for visit in range(self.visits.max()):
-                moves = np.flatnonzero(self.visits > visit)
-                self.sweep(moves, self.levels(moves, visit))
-            move_freely(state, DISTANCES[self.sweeps % FREE], self.target, self.rng)
-            K, n = self.target.K, self.some_columns
-            turn = range(int(self.sweeps * n * K), int((self.sweeps + 1) * n * K))
-            which = np.array([h % K for h in turn], dtype=int)
-            self.columns(which, self.distance[len(self.a) + which])
-            for _ in range(max(1, int(n * K)) if n == SOME_COLUMNS else 0):
-                g, k = self.rng.choice(K, 2, replace=False)
-                move_pair(state, int(g), int(k), self.target, self.rng)
-            if self.sweeps % self.swap_every == 0:
-                self.swapped += swap_rows(state, self.target, self.rng)
-            if self.sweeps % TIDY_EVERY == 0:
-                tidy(state, self.target)
-            self.beta.add(self.sweeps, (state.beta,))
-            self.draws.add(self.sweeps, (*state.P, state.beta, state.rho))
+            if self.sweeps and self.late():
+                break
+            self.sweep()
+            if self.draws.wants(self.sweeps) or self.beta.wants(self.sweeps):
+                P, beta, rho = self.now()
+                if self.beta.wants(self.sweeps):
+                    self.beta.add(self.sweeps, beta)
+                if self.draws.wants(self.sweeps):
+                    flat = P.reshape(-1, self.chains)
+                    self.draws.add(self.sweeps, np.concatenate([flat, beta, rho]))
             self.sweeps += 1
 
-    def levels(self, moves: NDArray[np.intp], visit: int) -> NDArray[np.intp]:
-        """Distances of this turn: what was learnt, and now and then a fresh or a shorter move."""
-        turn = (self.sweeps + 3 * visit) % 8
-        if turn == 0:
-            return np.zeros_like(moves)
-        shorter = int(turn == 4)
-        learnt = self.distance[moves]
-        return np.asarray(np.minimum(learnt + shorter * (learnt > 0), LAST))
+    def acceptance(self) -> float:
+        """Share of the proposals since the warm-up that were accepted."""
+        kept = sum(float(pace.kept.sum()) for pace in self.paces)
+        return kept / max(sum(float(pace.tried.sum()) for pace in self.paces), 1.0)
+
+
+class Constrained(Walk):
+    """Rows Dir(a) inside Θ_K(v̂)."""
+
+    def __init__(
+        self,
+        a: Floats,
+        v_hat: Floats,
+        chains: int,
+        rng: np.random.Generator,
+        capacity: tuple[int, int],
+    ) -> None:
+        self.a, self.shape = a, a.shape
+        rho = np.repeat((v_hat / v_hat.sum())[:, None], chains, axis=1)
+        self.state = invert(start(a, rho, rng), rho)
+        self.paces = [Pace(len(a), MOST_TRIES), Pace(len(a), MOST_TRIES)]
+        super().__init__(chains, rng, capacity)
+
+    def sweep(self) -> None:
+        """Move every column; now and then every row; exchange two."""
+        a, rng, (columns, rows) = self.a, self.rng, self.paces
+        swap_rows(self.state.X, a, rng)
+        self.state = state = invert(self.state.X, self.state.rho)
+        with_rows = self.sweeps % ROWS_EVERY == 0
+        for k in range(len(a)):
+            x = propose(state.X[:, k], a[:, k], *columns.take(k, self.sweeps), rng)
+            columns.count(k, move_column(state, k, x, rng, only_later=not with_rows))
+        for g in range(len(a) if with_rows else 0):
+            x = propose(state.X[g], a[g], *rows.take(g, self.sweeps), rng)
+            rows.count(g, move_row(state, g, x, rng))
+
+    def now(self) -> tuple[Floats, Floats, Floats]:
+        """P, β and ρ."""
+        X = self.state.X
+        return X / X.sum(axis=1)[:, None], self.state.beta(), self.state.rho
+
+
+def start(a: Floats, rho: Floats, rng: np.random.Generator) -> Floats:
+    """Start in Θ_K: columns c_·h ~ Dir(a_·h) give θ = cρ, whose rows are scaled to gammas.
+
+    Where that P is singular to the last digits (α near zero), a blend of the identity and ρ in
+    every row takes its place; its base rates are ρ.
+    """
+    K, chains = rho.shape
+    _, log_c = dirichlet(np.ascontiguousarray(a.T), chains, rng)
+    log_P = log_c.transpose(1, 0, 2) + np.log(rho)
+    P = np.exp(log_P - log_sum(log_P, 1)[:, None])
+    with np.errstate(divide="ignore"):
+        singular = np.linalg.slogdet(np.moveaxis(P, -1, 0))[1] < -20.0 * K
+    P = np.where(singular, 0.5 * np.eye(K)[:, :, None] + 0.5 * rho, P)
+    total = np.maximum(rng.standard_gamma(a.sum(axis=1)[:, None], size=rho.shape), 1e-100)
+    return np.asarray(P * total[:, None])
+
+
+class Full(Walk):
+    """Rows Dir(a) and β ~ Dir(γ), with v̂ ~ Mult(N, Pᵀβ); K classes, L predicted ones."""
+
+    def __init__(
+        self,
+        a: Floats,
+        gamma: Floats,
+        v_hat: Floats,
+        chains: int,
+        rng: np.random.Generator,
+        capacity: tuple[int, int],
+    ) -> None:
+        self.shape = a.shape
+        self.state = start_columns(a, gamma, v_hat, chains, rng)
+        square = a.shape[0] == a.shape[1]
+        self.paces = [Pace(len(a), 1)] if square else []
+        # with a small γ a class is there or not, and only jumps lead from one to the other
+        self.jumps = 4 if gamma.min() < 0.5 else 1
+        super().__init__(chains, rng, capacity)
+
+    def sweep(self) -> None:
+        """Move columns given the scales, scales, and (where K = L) columns with ρ fixed."""
+        move_columns(self.state, self.rng)
+        scale(self.state, self.rng)
+        for _ in range(self.jumps):
+            jump(self.state, self.rng)
+        swap_classes(self.state, self.rng)
+        if self.paces:
+            self.gammas()
+
+    def gammas(self) -> None:
+        """Write θ as w X with X ~ Gamma(a), and move its columns as `constrained` does."""
+        state, (pace,), rng = self.state, self.paces, self.rng
+        log_theta = state.log_c + state.log_rho
+        log_t = log_gamma(state.a.sum(axis=1)[:, None], (len(state.a), self.chains), rng)
+        log_t -= state.log_beta()
+        X = np.exp(log_theta + log_t[:, None])
+        it = invert(X, np.exp(state.log_rho), state.gamma)
+        for k in range(len(state.a)):
+            x = propose(it.X[:, k], state.a[:, k], pace.take(k, self.sweeps)[0], 1, rng)
+            kept = move_column(it, k, x, rng, only_later=True)
+            pace.count(k, kept[:, it.regular])
+        log_c = np.log(np.maximum(it.X, TINY)) + np.log(np.maximum(it.w, TINY))[:, None]
+        log_c -= log_sum(log_c, 0)
+        state.keep(it.regular, log_c)
+
+    def now(self) -> tuple[Floats, Floats, Floats]:
+        """P, β and ρ."""
+        log_beta = self.state.log_beta()
+        P = np.exp(self.state.log_c + self.state.log_rho - log_beta[:, None])
+        P /= P.sum(axis=1)[:, None]
+        return P, np.exp(log_beta), np.exp(self.state.log_rho)

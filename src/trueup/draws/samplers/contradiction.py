@@ -1,0 +1,50 @@
+"""Whether the predicted counts contradict the test set: rates that fit both are far from the latter."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.numerics.dirichlet import dirichlet
+
+__all__ = ["RARE", "contradicted"]
+
+Floats = NDArray[np.float64]
+
+RARE = 1e-3
+"""Rates are far from the test set when a smaller share of what it allows is as far."""
+NUMBERS = 1_000_000
+"""Numbers to draw for the comparison, at least as many as show a share of RARE."""
+
+
+def contradicted(a: Floats, P: Floats, rng: np.random.Generator) -> list[int]:
+    """Return the classes whose rates are far from the test set in half of the draws and more.
+
+    Parameters
+    ----------
+    a : ndarray (K, L)
+        Parameters of the rows given the test set alone, Dir(a_g).
+    P : ndarray (R, K, L)
+        Draws given the predicted counts as well.
+    rng : numpy.random.Generator
+        Where the randomness comes from.
+
+    Examples
+    --------
+    Two predictions of 1,000 are right by the test set, and 998 are of class 1:
+
+    >>> a = np.array([[900.0, 100.0], [100.0, 900.0]])
+    >>> P = np.array([[[0.9, 0.1], [0.002, 0.998]]])
+    >>> contradicted(a, P, np.random.default_rng(1))
+    [1]
+    """
+    size = int(np.clip(NUMBERS // a.size, 4 / RARE, 50_000))
+    floor = np.log(np.finfo(float).tiny)
+    found = []
+    for g, row in enumerate(a):
+        with np.errstate(divide="ignore"):
+            ours = np.maximum(np.log(P[:, g]), floor) @ row
+        alone = np.einsum("h,hr->r", row, np.maximum(dirichlet(row, size, rng)[1], floor))
+        if (alone <= np.median(ours)).mean() < RARE:
+            found.append(g)
+    return found

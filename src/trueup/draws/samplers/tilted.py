@@ -1,0 +1,207 @@
+"""Moves of `full` in the columns c_gh = Pr(true g | predicted h), for K classes and L columns.
+
+With θ_gh = c_gh ρ_h, β = cρ and p_gh = θ_gh / β_g the posterior of (c, ρ) is
+
+    Π c_gh^(a_gh − 1) · Π ρ_h^(v̂_h + a_·h − 1) · Π β_g^(γ_g − a_g·).
+
+*Columns.* β^(−e) is the integral of t^(e−1) exp(−tβ): given t_g ~ Gamma(a_g· − γ_g) / β_g the columns
+are independent, each with the density Π c^(a−1) exp(−Σ r_g c_g), r_g = t_g ρ_h, on its simplex, and
+so is ρ. Such a density is that of gammas with rates r + τ given that their sum is 1, for any τ. With
+the τ at which they sum to 1 on average, gammas divided by their sum are a proposal that is
+nearly always accepted.
+
+*Scales.* Multiplying the odds of class g by s_g in every column moves β and leaves ρ; multiplying
+row g of θ moves β and ρ and leaves P. In logs both are steps of K numbers: differences between
+other chains, which have the posterior's own shape (ter Braak, 2006), and for one class at a time a
+draw that does not depend on where it is, so that a class can go to almost 0 and come back.
+
+Everything is in logs: with a small γ, β_g = 1e-400 is an ordinary value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.numerics.dirichlet import log_add, log_gamma
+
+__all__ = ["Columns", "jump", "move_columns", "scale", "start_columns", "swap_classes"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+NEWTON = 6
+LARGEST = 650.0
+"""Logarithm of the largest rate that is used as a number."""
+SMALL = 1e-300
+WIDE = 8.0
+"""Log odds within which `jump` proposes uniformly; below them it follows γ's own tail."""
+NUDGE = 1e-3
+"""Spread of what is added to differences between chains, so that they reach everything."""
+
+
+@dataclass
+class Columns:
+    """C chains: log c (K, L, C) and log ρ (L, C), with a (K, L), γ (K,) and v̂ (L,)."""
+
+    log_c: Floats
+    log_rho: Floats
+    a: Floats
+    gamma: Floats
+    v_hat: Floats
+
+    def log_beta(self) -> Floats:
+        """Log base rates (K, C)."""
+        return log_sum(self.log_c + self.log_rho, 1)
+
+    def keep(self, accepted: Bools, log_c: Floats, log_rho: Floats | None = None) -> None:
+        """Go to new columns in the chains that accepted."""
+        np.copyto(self.log_c, log_c, where=accepted)
+        if log_rho is not None:
+            np.copyto(self.log_rho, log_rho, where=accepted)
+
+
+def log_sum(x: Floats, axis: int) -> Floats:
+    """Compute log Σ exp(x) over an axis."""
+    top = x.max(axis=axis, keepdims=True)
+    return np.asarray(np.squeeze(top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True)), axis))
+
+
+def start_columns(
+    a: Floats, gamma: Floats, v_hat: Floats, chains: int, rng: np.random.Generator
+) -> Columns:
+    """Start as if the test set had the population's base rates."""
+    x = log_gamma(a[:, :, None], (*a.shape, chains), rng)
+    log_c = x - log_sum(x, 0)
+    x = log_gamma((v_hat + a.sum(axis=0))[:, None], (a.shape[1], chains), rng)
+    return Columns(log_c, x - log_sum(x, 0), a, gamma, v_hat)
+
+
+def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Propose simplices (over axis 0, in logs) for Π x^(a−1) exp(−Σ r x), with the log ratio."""
+    r = np.exp(np.minimum(log_r, LARGEST))
+    tau = np.maximum((a - r).max(axis=0), 0.0)
+    for _ in range(NEWTON):  # from the left: Σ a/(r + τ) falls and is convex
+        share = 1.0 / (r + tau + SMALL)
+        mean = a * share
+        slope = np.maximum((mean * share).sum(axis=0), SMALL)
+        tau = np.maximum(tau + (mean.sum(axis=0) - 1.0) / slope, 0.0)
+    rate = log_add(log_r, np.log(np.maximum(tau, SMALL)))
+    new = log_gamma(np.broadcast_to(a, x.shape), x.shape, rng) - rate
+    new -= log_sum(new, 0)
+    A = a.sum(axis=0)
+    # s^A exp(−s), s = Σ rate·x, relative to its top at s = A: no digits are lost for large A
+    before, after = (np.exp(rate + y).sum(axis=0) / A - 1.0 for y in (x, new))
+    return new, A * (np.log1p(after) - after - np.log1p(before) + before)
+
+
+def move_columns(state: Columns, rng: np.random.Generator) -> None:
+    """Redraw every column of c, then ρ."""
+    a, (K, L, chains) = state.a, state.log_c.shape
+    log_beta = state.log_beta()
+    own = a.sum(axis=1)
+    e = own - state.gamma
+    log_t = np.full((K, chains), -np.inf)
+    some = e > 0
+    shape = (int(some.sum()), chains)
+    log_t[some] = log_gamma(e[some][:, None], shape, rng) - log_beta[some]
+    extra = np.maximum(-e, 0.0)  # powers of β that are left, where γ_g > a_g·
+    # with such powers columns depend on each other: one at a time
+    for part in [slice(None)] if not extra.any() else [slice(h, h + 1) for h in range(L)]:
+        old = state.log_c[:, part]
+        new, log_ratio = tilted(old, a[:, part, None], log_t[:, None] + state.log_rho[part], rng)
+        if extra.any():
+            proposed = state.log_c.copy()
+            proposed[:, part] = new
+            after = log_sum(proposed + state.log_rho, 1)
+            log_ratio = log_ratio + np.einsum("g,gc->c", extra, after - state.log_beta())
+        kept = log_ratio > -rng.standard_exponential(log_ratio.shape)
+        state.log_c[:, part] = np.where(kept, new, old)
+    rates = log_sum(np.maximum(log_t[:, None], -1e9) + state.log_c, 0)
+    total = (state.v_hat + a.sum(axis=0))[:, None]
+    new, log_ratio = tilted(state.log_rho, total, rates, rng)
+    if extra.any():
+        after = log_sum(state.log_c + new, 1)
+        log_ratio = log_ratio + np.einsum("g,gc->c", extra, after - state.log_beta())
+    state.keep(log_ratio > -rng.standard_exponential(chains), state.log_c, new)
+
+
+def scale(state: Columns, rng: np.random.Generator) -> None:
+    """Move the base rates of each half of the chains by differences between those of the other."""
+    K, _, chains = state.log_c.shape
+    sizes = np.array([1.0, 2.38 / np.sqrt(2.0 * max(K - 1, 1)), 0.5 / np.sqrt(max(K - 1, 1))])
+    half = np.arange(chains) < chains // 2
+    for mine in (half, ~half):
+        others, n = np.flatnonzero(~mine), int(mine.sum())
+        for move in (_odds, _rows):
+            log_beta = state.log_beta()
+            i, j = rng.choice(others, n), rng.choice(others, n)
+            step = np.zeros((K, chains))
+            step[:, mine] = rng.choice(sizes, n) * (log_beta[:, i] - log_beta[:, j])
+            step[:, mine] += NUDGE * rng.standard_normal((K, n))
+            log_c, log_rho, log_ratio = move(state, log_beta, step)
+            kept = mine & (log_ratio > -rng.standard_exponential(chains))
+            state.keep(kept, log_c, log_rho)
+
+
+def _odds(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
+    """Add a step (K, C) to the log odds of every class in every column; ρ stays."""
+    log_c = state.log_c + step[:, None]
+    total = log_sum(log_c, 0)
+    log_c -= total
+    after = log_sum(log_c + state.log_rho, 1)
+    own = state.a.sum(axis=1)
+    log_ratio = np.einsum("g,gc->c", own, step) - np.einsum("h,hc->c", state.a.sum(axis=0), total)
+    log_ratio += np.einsum("g,gc->c", state.gamma - own, after - log_beta)
+    return log_c, state.log_rho, log_ratio
+
+
+def _rows(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
+    """Multiply every row of θ by the exponential of its step; P stays."""
+    log_theta = state.log_c + state.log_rho + step[:, None]
+    log_rho = log_sum(log_theta, 0)
+    log_c = log_theta - log_rho
+    total = log_sum(log_rho, 0)
+    log_rho -= total
+    log_ratio = np.einsum("g,gc->c", state.gamma, step - total)
+    log_ratio += np.einsum("h,hc->c", state.v_hat, log_rho - state.log_rho)
+    return log_c, log_rho, log_ratio
+
+
+def jump(state: Columns, rng: np.random.Generator) -> None:
+    """Put one class after the other anywhere, from nothing to everything, ρ fixed."""
+    K, _, chains = state.log_c.shape
+    log_beta = state.log_beta()
+    for g in range(K):
+        rest = log_sum(np.delete(state.log_c, g, axis=0), 0)
+        now = (state.log_c[g] - rest).max(axis=0)
+        tail = -WIDE - rng.standard_exponential(chains) / state.gamma[g]
+        new = np.where(rng.random(chains) < 0.5, rng.uniform(-WIDE, WIDE, chains), tail)
+        step = np.zeros((K, chains))
+        step[g] = new - now
+        log_c, _, log_ratio = _odds(state, log_beta, step)
+        log_ratio += _log_jump(now, state.gamma[g]) - _log_jump(new, state.gamma[g])
+        kept = log_ratio > -rng.standard_exponential(chains)
+        state.keep(kept, log_c)
+        log_beta = np.where(kept, log_sum(log_c + state.log_rho, 1), log_beta)
+
+
+def _log_jump(x: Floats, gamma: float) -> Floats:
+    """Log density of the proposals of `jump`, up to a constant."""
+    inside = np.where(x < WIDE, -np.log(2.0 * WIDE), -np.inf)
+    return np.where(x > -WIDE, inside, np.log(gamma) + gamma * (np.minimum(x, -WIDE) + WIDE))
+
+
+def swap_classes(state: Columns, rng: np.random.Generator) -> None:
+    """Exchange two classes in every chain, where accepted."""
+    g, k = rng.choice(len(state.a), 2, replace=False)
+    log_beta = state.log_beta()
+    e = state.gamma - state.a.sum(axis=1)
+    log_ratio = np.einsum("h,hc->c", state.a[g] - state.a[k], state.log_c[k] - state.log_c[g])
+    log_ratio += (e[g] - e[k]) * (log_beta[k] - log_beta[g])
+    kept = log_ratio > -rng.standard_exponential(log_ratio.shape)
+    swapped = state.log_c.copy()
+    swapped[[g, k]] = state.log_c[[k, g]]
+    state.keep(kept, swapped)
