@@ -43,6 +43,7 @@ METHODS = (
 POSTERIORS = ("bayes", "constrained", "joint", "full")  # those with a prior
 POOLINGS = ("partial", "none", "complete")
 MOST_DRAWS = 100_000_000
+SECONDS = 20.0
 # Room for R draws of P, a few arrays of that size, on an ordinary machine.
 MOST_CELLS = 400_000_000
 
@@ -65,6 +66,7 @@ class Settings:
     P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
     regression: Regression | None = None
     executor: Executor | None = None
+    seconds: float = SECONDS  # for chains; what does not need them takes less
 
     @property
     def from_population(self) -> bool:
@@ -91,6 +93,7 @@ def make_settings(
     draws: int,
     interval: float,
     seed: int | None,
+    seconds: float = SECONDS,
     progress: Callable[[float], None] | None = None,
     executor: Executor | None = None,
 ) -> Settings:
@@ -98,7 +101,9 @@ def make_settings(
 
     `classes` are the labels, for priors that name one; L ≠ K is the number of predicted labels.
     """
-    check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
+    check_options(
+        design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
+    )
     draws = int(draws)
     asked = method
     if method == "auto" and P is not None:
@@ -134,6 +139,7 @@ def make_settings(
         executor=executor,
         P=None if P is None else _known_rates(P, K, method),
         regression=prior if isinstance(prior, Regression) else None,
+        seconds=float(seconds),
     )
 
 
@@ -174,7 +180,13 @@ def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:
 
 
 def check_options(
-    *, design: str, method: str, draws: int, interval: float, seed: int | None
+    *,
+    design: str,
+    method: str,
+    draws: int,
+    interval: float,
+    seed: int | None,
+    seconds: float = SECONDS,
 ) -> None:
     """Check what can be checked before any table is read."""
     one_of("design", design, DESIGNS)
@@ -187,6 +199,8 @@ def check_options(
             f"`interval` must be a probability between 0 and 1; got {interval!r}.",
             hint="write 0.95 for a 95% interval.",
         )
+    if isinstance(seconds, bool) or not (isinstance(seconds, int | float) and seconds > 0):
+        raise OptionError(f"`seconds` must be a number above 0; got {seconds!r}.")
 
 
 def one_of(name: str, given: Any, known: tuple[str, ...]) -> None:

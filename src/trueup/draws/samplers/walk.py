@@ -38,6 +38,8 @@ ROWS_EVERY = 4
 """Sweeps between two in which the rows move too."""
 FRESH_EVERY = 8
 """Sweeps between two in which every proposal is a fresh one."""
+ROUNDING = 1e-9
+"""A β_g that is negative by more than this is not due to rounding of a permissible one."""
 TINY = np.finfo(float).tiny
 
 
@@ -207,8 +209,7 @@ class Constrained(Walk):
     def sweep(self) -> None:
         """Move every column; now and then every row; exchange two."""
         a, rng, (columns, rows) = self.a, self.rng, self.paces
-        swap_rows(self.state.X, a, rng)
-        self.state = state = invert(self.state.X, self.state.rho)
+        state, before = self.state, self.state.X.copy()
         with_rows = self.sweeps % ROWS_EVERY == 0
         for k in range(len(a)):
             x = propose(state.X[:, k], a[:, k], *columns.take(k, self.sweeps), rng)
@@ -216,6 +217,13 @@ class Constrained(Walk):
         for g in range(len(a) if with_rows else 0):
             x = propose(state.X[g], a[g], *rows.take(g, self.sweeps), rng)
             rows.count(g, move_row(state, g, x, rng))
+        swap_rows(state.X, a, rng)
+        self.state = invert(state.X, state.rho)
+        # next to a singular P, rounding may have let a chain out of Θ_K: it takes the sweep back
+        lost = ~((self.state.w * self.state.X.sum(axis=1)).min(axis=0) > -ROUNDING)
+        if lost.any():
+            self.state.X[:, :, lost] = before[:, :, lost]
+            self.state = invert(self.state.X, state.rho)
 
     def now(self) -> tuple[Floats, Floats, Floats]:
         """P, β and ρ."""
