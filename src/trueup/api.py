@@ -17,7 +17,14 @@ from numpy.typing import ArrayLike
 from trueup.count.counts import Counts, make_counts
 from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
-from trueup.draws.settings import FROM_POPULATION, POOLINGS, check_options, make_settings, one_of
+from trueup.draws.settings import (
+    FROM_POPULATION,
+    POOLINGS,
+    SECONDS,
+    check_options,
+    make_settings,
+    one_of,
+)
 from trueup.errors import ClassError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
@@ -26,7 +33,7 @@ __all__ = ["correct", "correct_counts"]
 
 # What `make_settings` takes, of either function.
 OPTIONS = (
-    "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed",
+    "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed", "seconds",
 )  # fmt: skip
 
 
@@ -56,6 +63,7 @@ def correct(
     sample_of: float | str | None = None,
     probability: str | None = None,
     cluster: str | None = None,
+    seconds: float = SECONDS,
     count: str | None = None,
     squares: str | None = None,
     decimal: str | None = None,
@@ -140,6 +148,9 @@ def correct(
         Column of the test set: units that came together (documents of one author, pixels of one
         block). The test set then counts as fewer units: its size over the design effect, which is
         in ``info["design_effect"]``.
+    seconds : float
+        How long chains may take, where draws need them. If that is not enough, a warning gives
+        R-hat, and the draws depend on the machine.
     count, squares : str, optional
         Columns of a population that is already aggregated: how many units a row stands for, and
         the sum of their squared values. `value` is then the sum of their values. The test set has
@@ -169,7 +180,9 @@ def correct(
     from trueup.read import open_table, open_units
     from trueup.read.written import written
 
-    check_options(design=design, method=method, draws=draws, interval=interval, seed=seed)
+    check_options(
+        design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
+    )
     one_of("pooling", pooling, POOLINGS)
     columns = Columns(predicted, true, value, id, by, strata, drawn_within)  # type: ignore[arg-type]
     if columns.drawn_within and (
@@ -287,6 +300,7 @@ def correct_counts(
     interval: float = 0.95,
     seed: int | None = None,
     sample_of: float | str | None = None,
+    seconds: float = SECONDS,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Correct counts or totals that are already numbers; see `correct` for the other options.

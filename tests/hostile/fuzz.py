@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.patience import Watch
 
-TIMEOUT = 120.0
+TIMEOUT = 30.0
 """Seconds of processor time after which a case hangs."""
 
 
@@ -147,7 +147,10 @@ def worker() -> None:
     """Read kinds and seeds, write what became of them."""
     for line in sys.stdin:
         kind, seed = line.split()
-        print(json.dumps([kind, int(seed), run_case(kind, int(seed))]), flush=True)
+        begun = time.process_time()
+        outcome = run_case(kind, int(seed))
+        spent = time.process_time() - begun
+        print(json.dumps([kind, int(seed), outcome, spent]), flush=True)
 
 
 class Worker:
@@ -162,7 +165,8 @@ class Worker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
 
-    def do(self, kind: str, seed: int, timeout: float) -> str:
+    def do(self, kind: str, seed: int, timeout: float) -> tuple[str, float]:
+        """What became of a case, and its seconds of processor time."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{kind} {seed}\n")
@@ -173,10 +177,10 @@ class Worker:
             hang = None if ready else watch.verdict()
         line = self.process.stdout.readline() if ready else ""
         if line:
-            return json.loads(line)[2]
+            return tuple(json.loads(line)[2:])
         self.stop()
         self.start()
-        return "CRASH the process died" if ready else f"HANG {hang}"
+        return ("CRASH the process died" if ready else f"HANG {hang}"), timeout
 
     def stop(self) -> None:
         self.process.kill()
@@ -185,7 +189,7 @@ class Worker:
 
 
 def fuzz(cases: int, seed: int, workers: int = 2, kinds: list[str] | None = None) -> list[tuple]:
-    """Run so many cases; give (kind, seed, what became of it) for each."""
+    """Run so many cases; return (kind, seed, what became of it, its seconds) for each."""
     rng = random.Random(seed)
     chosen = kinds or list(KINDS)
     todo = [(chosen[i % len(chosen)], rng.getrandbits(48)) for i in range(cases)]
@@ -199,10 +203,10 @@ def fuzz(cases: int, seed: int, workers: int = 2, kinds: list[str] | None = None
                     if not todo:
                         return
                     kind, number = todo.pop()
-                outcome = mine.do(kind, number, TIMEOUT * (4 if first else 1))
+                outcome, spent = mine.do(kind, number, TIMEOUT * (4 if first else 1))
                 first = False
                 with lock:
-                    found.append((kind, number, outcome))
+                    found.append((kind, number, outcome, spent))
         finally:
             mine.stop()
 
@@ -233,12 +237,15 @@ def main() -> int:
     seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed
     begun = time.monotonic()
     found = fuzz(given.cases, seed, given.workers, given.kind)
-    table = Counter((kind, outcome.split()[0]) for kind, _, outcome in found)
+    table = Counter((kind, outcome.split()[0]) for kind, _, outcome, _ in found)
     for (kind, outcome), count in sorted(table.items()):
         print(f"{kind:8} {outcome:9} {count:7,}")
     wrong = bugs(found)
-    for kind, number, outcome in wrong[:40]:
+    for kind, number, outcome, _ in wrong[:40]:
         print(f"\n{kind} {number}: {outcome}")
+    print("\nSlowest cases, in seconds of processor time:")
+    for kind, number, outcome, spent in sorted(found, key=lambda x: -x[3])[:5]:
+        print(f"  {spent:6.1f}  {kind} {number}: {outcome.split()[0]}")
     print(
         f"\n{len(found):,} cases, {len(wrong)} bugs; seed {seed}, {time.monotonic() - begun:.0f} s"
     )

@@ -195,15 +195,15 @@ def test_ctrl_c_gives_the_draws_so_far_on_request(keep, monkeypatch, rng):
 
     from trueup.draws.samplers import chain
 
-    real, calls = chain.each, []
+    real, calls = chain.whole, []
 
-    def each(pool, jobs):
-        real(pool, jobs)
+    def whole(pool, job):
+        real(pool, job)
         calls.append(1)
         if len(calls) == 4:  # warm-up, then the third step
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(chain, "each", each)
+    monkeypatch.setattr(chain, "whole", whole)
     a = np.full((3, 3), 0.5) + 4 * np.eye(3)
 
     def progress(fraction):

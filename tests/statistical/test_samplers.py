@@ -121,22 +121,56 @@ def test_determinant_and_exponent_matter(wrong):
     assert errors(draws, *weighted(beta, right * factor)).max() > 5
 
 
-def test_a_row_ratio_without_the_determinant_is_caught(monkeypatch):
-    """Plant a bug: `full` that forgets 1/z_g, by a γ-ratio that cancels it."""
+@pytest.mark.parametrize("gamma", [(0.05, 0.1), (9.0, 12.0)])
+def test_full_with_a_small_or_a_large_gamma_against_quadrature(gamma):
+    """A class that is almost absent or not, and a prior of β that outweighs the test set's."""
+    a, v_hat, m = PECULIAR[0], (6, 14), 160
+    draws = draw_full(a, np.array(gamma), np.array(v_hat), 4_000, RNG(41))
+    values, weight = full_quadrature(a, gamma, v_hat, m)
+    assert draws.info["warnings"] == []
+    mean, absent = values @ weight, weight[values < 1e-3].sum()
+    assert errors(draws, np.array([mean, 1 - mean])).max() < 5
+    got, ess = (draws.beta[:, 0] < 1e-3).mean(), draws.info["ess"]
+    assert abs(got - absent) < 5 * np.sqrt(absent * (1 - absent) / ess) + 1 / m
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 2)])
+def test_full_with_more_or_fewer_columns_than_classes(shape):
+    """Against importance from the prior: P ~ Dir(a) with K rows and L columns, β ~ Dir(γ)."""
+    rng = RNG(42)
+    a = rng.integers(0, 5, shape) + 0.5
+    gamma, v_hat = np.array([0.5, 1.0, 2.0])[: shape[0]], np.array([4, 0, 5, 3])[: shape[1]]
+    P = np.stack([rng.dirichlet(row, 400_000) for row in a], axis=1)
+    beta = rng.dirichlet(gamma, 400_000)
+    weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
+    draws = draw_full(a, gamma, v_hat, 4_000, rng)
+    assert draws.P.shape == (4_000, *shape)
+    assert draws.rho.shape == (4_000, shape[1])
+    assert errors(draws, *weighted(beta, weight)).max() < 5
+    mean, extra = weighted(P[:, 0], weight)
+    error = np.hypot(extra, draws.P[:, 0].std(axis=0) / np.sqrt(draws.info["ess"]))
+    assert np.all(np.abs(draws.P[:, 0].mean(axis=0) - mean) < 5 * error)
+
+
+@pytest.mark.parametrize("planted", ["no determinant", "no tilt of ρ", "no likelihood of v̂"])
+def test_wrong_moves_of_full_are_caught(planted, monkeypatch):
+    from trueup.draws.samplers import gammas, tilted
+
     a, v_hat = PECULIAR[0], np.array([3, 7])
     values, weight = full_quadrature(a, (1.0, 1.0), v_hat)
-    original = rows.move_row
-
-    def forgetful(state, g, p, log_p, target, rng):
-        return original(state, g, p, log_p, rows.Target(target.a, target.v_hat), rng)
-
-    monkeypatch.setattr("trueup.draws.samplers.walk.move_row", forgetful)
-    for other in ("move_freely", "move_column", "move_pair"):  # the right ones would help it out
-        monkeypatch.setattr(f"trueup.draws.samplers.walk.{other}", lambda *_: 0)
-    draws = run_chains(
-        rows.Target(a, v_hat.astype(float), np.ones(2)), 4_000, RNG(37), max_sweeps=400
-    )
-    assert errors(draws, np.array([values @ weight, 1 - values @ weight])).max() > 8
+    real, rows = tilted.tilted, tilted._rows
+    if planted == "no determinant":
+        monkeypatch.setattr(gammas, "_likelier", lambda *them: them[5])
+    elif planted == "no tilt of ρ":
+        monkeypatch.setattr(
+            tilted,
+            "tilted",
+            lambda x, a, r, rng: real(x, a, r if x.ndim == 3 else np.zeros_like(r), rng),
+        )
+    else:
+        monkeypatch.setattr(tilted, "_rows", lambda *them: (*rows(*them)[:2], np.zeros(1)))
+    draws = draw_full(a, np.ones(2), v_hat, 8_000, RNG(37), max_sweeps=1000)
+    assert errors(draws, np.array([values @ weight, 1 - values @ weight])).max() > 5
 
 
 @pytest.mark.slow

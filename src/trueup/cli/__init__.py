@@ -23,6 +23,7 @@ from trueup.cli.options import (
     matrix_option,
     prior_option,
     run_options,
+    seconds_option,
     together,
     unit_options,
     written_options,
@@ -70,6 +71,7 @@ estimate_options = together(
         "--sample-of", help="Size of the population that the table is a sample of, or inf."
     ),
     run_options(4000),
+    seconds_option,
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
     click.option(

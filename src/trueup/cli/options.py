@@ -101,6 +101,15 @@ def run_options(draws: int) -> Callable[..., Any]:
     )
 
 
+seconds_option = click.option(
+    "--seconds",
+    type=float,
+    default=20.0,
+    show_default=True,
+    help="How long chains may take, where draws need them.",
+)
+
+
 def _read_prior(_: click.Context, option: click.Parameter, text: str) -> object:
     from trueup.cli.priors import parse_prior
 

@@ -7,6 +7,7 @@ chains walk side by side; each pair of components learns its own step size durin
 
 from __future__ import annotations
 
+import time
 from itertools import combinations
 from typing import Any
 
@@ -39,6 +40,7 @@ def draw_pairs(it: Posterior, settings: Settings) -> tuple[Floats, Floats | None
     kept_all: list[Floats] = []
     sweeps = SWEEPS
     done, total = 0, WARM_UP + SWEEPS
+    deadline = time.monotonic() + settings.seconds
     for rounds in range(ROUNDS):
         for i in range(total - done):
             accepted = _sweep(x, height, pairs, step, it, rng)
@@ -46,11 +48,14 @@ def draw_pairs(it: Posterior, settings: Settings) -> tuple[Floats, Floats | None
                 step *= np.exp((accepted - WANTED) * 4 / np.sqrt(1 + i))
             else:
                 kept_all.append(x.copy())
+            if time.monotonic() > deadline and len(kept_all) >= CHAINS:
+                break
             if settings.progress is not None and i % 20 == 0:
                 settings.progress((done + i) / total)
         run = np.stack(kept_all, axis=1)  # (chains, sweeps, J, K)
         worst, least = _examine(run)
-        if worst < MOST_RHAT and least >= min(0.5 * settings.draws, 2000):
+        enough = worst < MOST_RHAT and least >= min(0.5 * settings.draws, 2000)
+        if enough or time.monotonic() > deadline:
             break
         done, sweeps = total, 2 * sweeps
         total += sweeps
@@ -61,7 +66,7 @@ def draw_pairs(it: Posterior, settings: Settings) -> tuple[Floats, Floats | None
     if worst >= MOST_RHAT:
         warnings.append(
             f"The chains have not converged: R-hat {worst:.3f} (below {MOST_RHAT} is good), "
-            f"{least:.0f} effective draws. Ask for more draws, or a gentler prior."
+            f"{least:.0f} effective draws. Allow more `seconds`, or take a gentler prior."
         )
     info = {"sampler": "pair walk", "rhat": worst, "ess": min(least, float(len(P)))}
     return P, c, info | {"chains": CHAINS, "sweeps": run.shape[1], "warnings": warnings}

@@ -7,6 +7,7 @@ of our own for priors with walls.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,8 +20,8 @@ from trueup.draws.contingency import in_theta, solve_Q
 from trueup.draws.density import make_posterior
 from trueup.draws.nuts import draw_nuts
 from trueup.draws.pair_walk import draw_pairs
-from trueup.draws.rectangle import draw_full_rectangle
-from trueup.draws.samplers import draw_constrained, draw_full
+from trueup.draws.samplers import Draws, draw_constrained, draw_full
+from trueup.draws.samplers.contradiction import RARE as RARELY
 from trueup.draws.settings import Settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import EstimateError, OptionError
@@ -103,13 +104,41 @@ def _constrained(counts: Counts, rest: Counts, settings: Settings) -> Draw:
         )
     a = posterior(settings.prior, counts.n).alpha
 
+    v_hat, within = counts.v_hat.astype(float), _budget(settings)
+
     def draw(size: int) -> Rates:
-        draws = draw_constrained(
-            a, counts.v_hat.astype(float), size, settings.rng, progress=settings.progress
-        )
-        return Rates(draws.P, None, _even(size), draws.info)
+        draws = within(lambda **limits: draw_constrained(a, v_hat, size, settings.rng, **limits))
+        return Rates(draws.P, None, _even(size), _told(draws.info, counts))
 
     return draw
+
+
+def _budget(settings: Settings) -> Callable[[Callable[..., Draws]], Draws]:
+    """Return a function that draws within what is left of `seconds`, for all calls together."""
+    left = settings.seconds
+
+    def within(draw: Callable[..., Draws]) -> Draws:
+        nonlocal left
+        begun = time.monotonic()
+        draws = draw(progress=settings.progress, seconds=max(left, 0.05 * settings.seconds))
+        left -= time.monotonic() - begun
+        return draws
+
+    return within
+
+
+def _told(info: dict[str, Any], counts: Counts) -> dict[str, Any]:
+    """`info` of a chain, with a warning where the test set and v̂ contradict each other."""
+    classes = [counts.classes[g] for g in info.pop("contradicted", ())]
+    if not classes:
+        return info
+    warning = (
+        "The test set and the predicted counts contradict each other: such counts need error "
+        f"rates of {classes} that the test set makes very unlikely (less than 1 in "
+        f"{1 / RARELY:,.0f}). Do both tables come from the same model and name the classes "
+        "alike? Is the design right?"
+    )
+    return info | {"contradicted": classes, "warnings": [warning, *info["warnings"]]}
 
 
 def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
@@ -145,20 +174,24 @@ def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     if _enough(direct(max(settings.draws, TRIAL)).log_weight):
         return direct
     base = prior.gamma + counts.n.sum(axis=1)
-    return _chain(prior.alpha + counts.n, base, unseen, settings)
+    return _chain(prior.alpha + counts.n, base, unseen, counts, settings)
 
 
 def _full(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     """The multinomial likelihood of v̂ as well as that of the test set's rows."""
     a = posterior(settings.prior, counts.n).alpha
-    return _chain(a, settings.prior.gamma, rest.v_hat, settings)
+    return _chain(a, settings.prior.gamma, rest.v_hat, counts, settings)
 
 
-def _chain(a: Floats, gamma: Floats, v_hat: NDArray[np.int64], settings: Settings) -> Draw:
+def _chain(
+    a: Floats, gamma: Floats, v_hat: NDArray[np.int64], counts: Counts, settings: Settings
+) -> Draw:
+    units, within = v_hat.astype(float), _budget(settings)
+
     def draw(size: int) -> Rates:
-        by = draw_full if a.shape[0] == a.shape[1] else draw_full_rectangle
-        draws = by(a, gamma, v_hat.astype(float), size, settings.rng, progress=settings.progress)
-        return Rates(draws.P, columns(draws.P, draws.beta), _even(size), draws.info)
+        draws = within(lambda **limits: draw_full(a, gamma, units, size, settings.rng, **limits))
+        info = _told(draws.info, counts)
+        return Rates(draws.P, columns(draws.P, draws.beta), _even(size), info)
 
     return draw
 

@@ -1,4 +1,4 @@
-"""Dirichlet draws from gammas, and the moves of a chain that keep a Dirichlet distribution.
+"""Dirichlet draws from gammas.
 
 A row p ~ Dir(a) is X / ΣX with independent X_h ~ Gamma(a_h). Everything is kept in logs: at
 a = 0.01 one gamma in a thousand is below the smallest double, and its logarithm is still needed.
@@ -53,29 +53,6 @@ def normalise(x: Floats) -> tuple[Floats, Floats]:
 def dirichlet(a: Floats, chains: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Independent draws of Dir(a) over the last axis of `a`, and their logs: (..., K, chains)."""
     return normalise(log_gamma(a[..., None], (*a.shape, chains), rng))
-
-
-def refresh(log_p: Floats, a: Floats, r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Propose rows in detailed balance with Dir(a); with r = 0 they are independent of p.
-
-    With X ~ Gamma(a), B ~ Beta(ra, (1−r)a) and G ~ Gamma((1−r)a), X' = BX + G is again Gamma(a):
-    BX and (1−B)X are independent gammas and the second is redrawn (the beta-gamma
-    autoregression of Lewis, McKenzie and Hugus, 1989). The correlation of X and X' is r.
-
-    `log_p` (m, K, C) has the logarithms of m rows in each of C chains, `a` (m, K) their parameters
-    and `r` (m,) how much of each to keep, in [0, 1). Return proposals and their logarithms.
-    """
-    x = log_gamma(((1.0 - r)[:, None] * a)[:, :, None], log_p.shape, rng)
-    kept = np.flatnonzero(r)
-    if kept.size:
-        some = log_p[kept]
-        part = (r[:, None] * a)[kept][:, :, None]
-        old = log_gamma(part, some.shape, rng)
-        rest = log_gamma(((1.0 - r)[:, None] * a)[kept][:, :, None], some.shape, rng)
-        total = rng.standard_gamma(a[kept].sum(axis=1)[:, None], size=(len(kept), some.shape[2]))
-        some = some + np.log(total)[:, None] + old - log_add(old, rest)
-        x[kept] = log_add(some, x[kept])
-    return normalise(x)
 
 
 def log_add(x: Floats, y: Floats) -> Floats:

@@ -85,14 +85,23 @@ def test_limits_are_said_never_silent():
     sound(draws, 50_000, 3)
     assert "50,000 asked for" in draws.info["warnings"][0]
     assert draws.info["ess"] < 50_000
-    draws = draw_constrained(A3, V3, 50_000, RNG(1), sampler="chain", max_seconds=0.0)
-    assert draws.info["warnings"]
+    draws = draw_constrained(A3, V3, 50_000, RNG(1), sampler="chain", seconds=1e-9)
+    (warning,) = draws.info["warnings"]
+    assert "by the limit of `seconds`" in warning
+    assert "Do not publish" in warning
+    sound(draws, 50_000, 3)
+
+
+def test_converged_with_fewer_draws_is_not_called_unconverged():
+    draws = draw_constrained(A3, V3, 50_000, RNG(1), sampler="chain", max_sweeps=300)
+    (warning,) = draws.info["warnings"]
+    assert "they had converged" in warning
 
 
 def test_rejection_that_finds_too_little_is_an_error(monkeypatch):
     monkeypatch.setattr("trueup.draws.samplers.api.MAX_PROPOSALS", 5000)
     tight = np.full((6, 6), 30.0)
-    with pytest.raises(EstimateError, match=r"5,\d\d\d proposals") as error:
+    with pytest.raises(EstimateError, match=r"\d,\d\d\d proposals") as error:
         draw_constrained(tight, np.array([1.0, 2, 3, 4, 50, 40]), 100, RNG(1), sampler="rejection")
     assert 'sampler="chain"' in str(error.value)
 

@@ -53,7 +53,6 @@ class Health:
     rhat: float
 
 
-
 def plan(size: int, classes: int) -> int:
     """Chains to run; of `size` and K alone, so that a seed means the same.
 

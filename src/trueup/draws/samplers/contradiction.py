@@ -1,4 +1,4 @@
-"""Whether the predicted counts contradict the test set: rates that fit both are far from the latter."""
+"""Whether predicted counts contradict the test set: rates that fit both are far from the second."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def contradicted(a: Floats, P: Floats, rng: np.random.Generator) -> list[int]:
 
     Examples
     --------
-    Two predictions of 1,000 are right by the test set, and 998 are of class 1:
+    The test set says that a tenth of class 1 is predicted 0; the draws say 2 in 1,000:
 
     >>> a = np.array([[900.0, 100.0], [100.0, 900.0]])
     >>> P = np.array([[[0.9, 0.1], [0.002, 0.998]]])

@@ -82,7 +82,7 @@ def invert(X: Floats, rho: Floats, gamma: Floats | None = None) -> Gammas:
     w = np.einsum("ghc,hc->gc", B, rho)
     if gamma is not None:
         regular &= w.min(axis=0) > TINY
-    return Gammas(X, B, w, rho, log_det, regular, gamma)
+    return Gammas(X, np.asarray(B, dtype=float), w, rho, log_det, regular, gamma)
 
 
 def floor(K: int, gamma: Floats | None) -> float:
@@ -139,7 +139,7 @@ def move_column(
         state.B[:, rest] -= room
         np.copyto(state.w, w[:, first, chain], where=done)
         np.copyto(state.X[:, k], new, where=done)
-    return inside
+    return np.asarray(inside)
 
 
 @far_out
@@ -169,7 +169,7 @@ def move_row(state: Gammas, g: int, x: Floats, rng: np.random.Generator) -> Bool
         state.B -= state.room
         np.copyto(state.w, w[:, first, chain], where=done)
         np.copyto(state.X[g], x[:, first, chain], where=done)
-    return inside
+    return np.asarray(inside)
 
 
 def _likelier(

@@ -4,11 +4,11 @@ With θ_gh = c_gh ρ_h, β = cρ and p_gh = θ_gh / β_g the posterior of (c, ρ
 
     Π c_gh^(a_gh − 1) · Π ρ_h^(v̂_h + a_·h − 1) · Π β_g^(γ_g − a_g·).
 
-*Columns.* β^(−e) is the integral of t^(e−1) exp(−tβ): given t_g ~ Gamma(a_g· − γ_g) / β_g the columns
-are independent, each with the density Π c^(a−1) exp(−Σ r_g c_g), r_g = t_g ρ_h, on its simplex, and
-so is ρ. Such a density is that of gammas with rates r + τ given that their sum is 1, for any τ. With
-the τ at which they sum to 1 on average, gammas divided by their sum are a proposal that is
-nearly always accepted.
+*Columns.* β^(−e) is the integral of t^(e−1) exp(−tβ): given t_g ~ Gamma(a_g· − γ_g) / β_g the
+columns are independent, each with the density Π c^(a−1) exp(−Σ r_g c_g), r_g = t_g ρ_h, on its
+simplex, and so is ρ. Such a density is that of gammas with rates r + τ given that their sum is 1,
+for any τ. With the τ at which they sum to 1 on average, gammas divided by their sum are a proposal
+that is nearly always accepted.
 
 *Scales.* Multiplying the odds of class g by s_g in every column moves β and leaves ρ; multiplying
 row g of θ moves β and ρ and leaves P. In logs both are steps of K numbers: differences between

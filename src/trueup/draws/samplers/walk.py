@@ -166,7 +166,8 @@ class Walk:
 
     def adapt(self) -> bool:
         """Learn from the acceptance since the last time; return whether anything changed."""
-        return any([pace.learn() for pace in self.paces])
+        changed = [pace.learn() for pace in self.paces]
+        return any(changed)
 
     def advance(self, sweeps: int) -> None:
         """Walk on for some sweeps and remember them."""
