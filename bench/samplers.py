@@ -2,6 +2,8 @@
 
     python bench/samplers.py            trueup against rejection
     python bench/samplers.py --nuts     and against NUTS (pip install trueup[mcmc])
+    python bench/samplers.py --hard     what once took minutes, in seconds of processor time
+    git archive 77081dd src | tar -x -C OLD     and then --old OLD/src: the samplers of that commit, side by side
 
 All in one run on one machine, so read the ratios, not the times. Populations of 20,000, accuracy
 0.85, unequal classes, test set with other base rates than the population, prior α = 1/K.
@@ -10,10 +12,12 @@ All in one run on one machine, so read the ratios, not the times. Populations of
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -128,12 +132,81 @@ def nuts(a, v_hat, warm_up=500, draws=1000, chains=2, seed=0):
     return Nuts(beta, time.perf_counter() - middle, middle - start)
 
 
+THREE = np.array([[5, 3, 0], [2, 40, 1], [0, 1, 10]]) + 1 / 3, np.array([7.0, 593, 400])
+ALIKE = np.array([[30, 32, 28, 30], [29, 33, 30, 28], [31, 30, 29, 30], [30, 28, 31, 31]]) + 0.25
+ODDS = np.array([[29, 33, 6, 36], [31, 17, 9, 28], [4, 10, 29, 26], [12, 37, 30, 27]]) + 0.5
+HARD = {
+    "K=15, n=100": ("constrained", *case(15, 100)),
+    "K=15, n=500": ("constrained", *case(15, 500)),
+    "K=15, n=2,000": ("constrained", *case(15, 2000)),
+    "K=10, n=60, shifted": ("constrained", *case(10, 60)),
+    "K=4, near-equal rows": ("constrained", ALIKE, np.array([300.0, 200, 260, 240])),
+    "contradicting, K=4": ("constrained", ODDS, np.array([19.0, 21, 1200, 40])),
+    "full, by_class": (1.0, *THREE),
+    "full, gamma 0.3": (0.3, *THREE),
+    "full, gamma 0.03": (0.03, *THREE),
+    "full, gamma 0.001": (1e-3, *THREE),
+    "full, gamma 0.000001": (1e-6, *THREE),
+    "K=30, n=500": ("constrained", *case(30, 500)),
+    "K=40, n=600": ("constrained", *case(40, 600)),
+}
+ONE = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+try:
+    from trueup.draws.samplers import draw_constrained, draw_full
+except ImportError:
+    from trueup.samplers import draw_constrained, draw_full
+import scipy.special
+kind, a, v_hat = json.loads(sys.argv[2])
+a, v_hat, rng = np.array(a), np.array(v_hat), np.random.default_rng(3)
+begun = time.process_time()
+if kind == "constrained":
+    draws = draw_constrained(a, v_hat, 4000, rng)
+else:
+    draws = draw_full(a, np.full(len(a), kind), v_hat, 4000, rng)
+spent = time.process_time() - begun
+print(json.dumps([spent, draws.info["sampler"], draws.info["rhat"], draws.info["ess"]]))
+"""
+
+
+def hard(old):
+    """Print seconds, R-hat and effective draws per second of what is hard; each in a new process."""
+    sources = [str(Path(__file__).parents[1] / "src"), *([old] if old else [])]
+    print(
+        "| | "
+        + " | ".join("seconds, R-hat, ess/s: " + x for x in ["now", "old"][: len(sources)])
+        + " |"
+    )
+    print("|---" * (1 + len(sources)) + "|")
+    for name, (kind, a, v_hat) in HARD.items():
+        cells, rates = [], []
+        for source in sources:
+            given = json.dumps([kind, a.tolist(), v_hat.tolist()])
+            out = subprocess.run(
+                [sys.executable, "-c", ONE, source, given], capture_output=True, text=True
+            )
+            spent, sampler, worst, ess_ = json.loads(out.stdout.splitlines()[-1])
+            rates.append(ess_ / spent)
+            worst = "independent" if worst is None else f"{worst:.3f}"
+            cells.append(f"{spent:.2f} ({sampler}), {worst}, {ess_ / spent:,.0f}")
+        ratio = f" {rates[0] / rates[1]:.1f} times |" if len(rates) == 2 else ""
+        print(f"| {name} | " + " | ".join(cells) + " |" + ratio, flush=True)
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nuts", action="store_true", help="also run NumPyro NUTS")
     parser.add_argument("--size", type=int, default=4000, help="draws to ask for")
+    parser.add_argument("--hard", action="store_true", help="what once took minutes")
+    parser.add_argument("--old", help="folder with another version's trueup, to run side by side")
     options = parser.parse_args()
+    if options.hard or options.old:
+        hard(options.old)
+        return
     slow, fast = peculiar()
     print(f"Peculiar Example, 100,000 draws: {slow / fast:.1f} times faster than rejection")
     for n in (100, 500):

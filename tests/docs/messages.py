@@ -187,15 +187,14 @@ def _warnings() -> Iterator[str]:
     from trueup.draws.samplers import draw_constrained
 
     a = np.full((4, 4), 0.5) + 3 * np.eye(4)
-    draws = draw_constrained(
-        a,
-        np.array([5, 10, 20, 900]),
-        4000,
-        np.random.default_rng(1),
-        sampler="chain",
-        max_sweeps=20,
-    )
-    yield from draws.info["warnings"]
+    for draws, sweeps in ((4000, 20), (40_000, 800)):
+        rng = np.random.default_rng(1)
+        limits = {"sampler": "chain", "max_sweeps": sweeps}
+        yield from draw_constrained(a, np.array([50, 10, 20, 30]), draws, rng, **limits).info[
+            "warnings"
+        ]
+    firm = [[90, 6, 4], [5, 80, 15], [3, 7, 90]]
+    yield from warned(tu.correct_counts, firm, [20, 20, 9960], design="shifted", seed=1)
     far = {"P": [[0.6, 0.4], [0.3, 0.7]], "design": "by_class", "seed": 1}
     yield from warned(tu.correct_counts, [[14, 6], [3, 77]], [100, 900], **far)
     from trueup.draws.nuts import diagnose

@@ -35,7 +35,8 @@ WARM_UP = 3
 STEP = 20
 """Sweeps between two calls of `progress`."""
 AT_ODDS = 0.25
-"""Part of the time after which data that contradict each other are no longer waited for."""
+"""Part of the time (or twice PATIENCE) after which data that contradict each other are no longer
+waited for."""
 MANY_CLASSES = 20
 """Above this fewer chains run: as many effective draws, sooner converged."""
 BETA_SWEEPS = 1024
@@ -118,7 +119,8 @@ def run_chains(
                     break
                 hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
                 spent = (time.monotonic() - begun) / (seconds or np.inf)
-                doubtful = health.rhat > RESTART and spent > AT_ODDS
+                long = spent > AT_ODDS or before + done >= 2 * PATIENCE
+                doubtful = health.rhat > RESTART and long
                 if hopeless or (doubtful and contradicted(a, walk.now_P(), rng)):
                     break
                 need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
