@@ -3,7 +3,8 @@
     python bench/samplers.py            trueup against rejection
     python bench/samplers.py --nuts     and against NUTS (pip install trueup[mcmc])
     python bench/samplers.py --hard     what once took minutes, in seconds of processor time
-    git archive 77081dd src | tar -x -C OLD     and then --old OLD/src: the samplers of that commit, side by side
+    python bench/samplers.py --old OLD/src      side by side with another version's samplers, after
+                                                git archive 77081dd src | tar -x -C OLD
 
 All in one run on one machine, so read the ratios, not the times. Populations of 20,000, accuracy
 0.85, unequal classes, test set with other base rates than the population, prior α = 1/K.
@@ -173,7 +174,7 @@ print(json.dumps([spent, draws.info["sampler"], draws.info["rhat"], draws.info["
 
 
 def hard(old):
-    """Print seconds, R-hat and effective draws per second of what is hard; each in a new process."""
+    """Print seconds, R-hat and effective draws per second; each in a new process."""
     sources = [str(Path(__file__).parents[1] / "src"), *([old] if old else [])]
     print(
         "| | "

@@ -204,7 +204,7 @@ def story(walk: Walk, done: int, size: int, health: Health, stopped: bool) -> di
             f"{how} before they had converged: R-hat {health.rhat:.3f} (below {RHAT} is wanted), "
             f"{few}. Do not publish these figures; allow more `seconds`, or join classes."
         )
-    elif health.ess < ENOUGH * size:
+    elif stopped or health.ess < ENOUGH * size:
         info["warnings"].append(
             f"{how}: they had converged (R-hat {health.rhat:.3f}), with {few}. The last digits are "
             "rougher; allow more `seconds` for the rest."
