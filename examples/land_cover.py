@@ -66,6 +66,7 @@ for label in ("rice", "wetland", "water"):
     user, producer = found[label, "precision"], found[label, "recall"]
     print(f"{label:8} user's {user['mean']:.2f} ± {1.96 * user['sd']:.2f}", end="  ")
     print(f"producer's {producer['mean']:.2f} ± {1.96 * producer['sd']:.2f}")
+
 overall = found[None, "accuracy"]
 print(f"overall  {overall['mean']:.3f} ± {1.96 * overall['sd']:.3f}")
 right = np.bincount(true, mapped == true, minlength=K)  # of each class, as only we know

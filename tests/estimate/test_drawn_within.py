@@ -106,7 +106,8 @@ def test_a_constant_stratum_changes_little(rng):
         tu.correct(predictions(whole), test, value="y", drawn_within=column, seed=1).rows()
         for column in ("one", None)
     )
-    assert with_one == without
+    for one, other in zip(with_one, without, strict=True):  # sums are rounded in another order
+        assert one == pytest.approx(other, rel=1e-9)
 
 
 def test_what_cannot_be_combined_is_refused(rng, tmp_path):
