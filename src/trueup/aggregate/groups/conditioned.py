@@ -103,8 +103,9 @@ def meet_totals(u: Floats, T: Floats, X: Floats) -> Floats:
             if (off <= 1e-12 * grand).all():
                 break
             y *= np.where(row > 0, T / np.where(row > 0, row, 1.0), 0.0)
-        total = y.sum(axis=2)
-        close = np.abs(total - X[:, todo]).max(axis=0) <= 1e-9 * grand
+        total = y.sum(axis=2)  # groups sum to the whole to the last digit, classes nearly so
+        y *= np.where(total > 0, X[:, todo] / np.where(total > 0, total, 1.0), 0.0)[:, :, None]
+        off = np.abs(y.sum(axis=0) - T).max(axis=1)
         out[:, todo] = y
-        done[todo[close]] = True
+        done[todo[off <= 1e-9 * grand]] = True
     return out
