@@ -96,7 +96,7 @@ def test_the_command_gives_the_same_answer(client):
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        ({"test": [[4, 1]]}, "test", "each of the 1 rows"),
+        ({"test": [[4, 1]]}, "classes", "each of the 1 rows"),
         ({"test": [[4, 1], [2]]}, "test", "numbers"),
         ({"test": [[4, -1], [2, 3]]}, "test", "at least 0"),
         ({"test": [[4, "x"], [2, 3]]}, "test", "numbers"),
