@@ -113,7 +113,8 @@ def _from_file(option: str, path: str) -> Matrix:
 def _ends_in_totals(rows: list[list[float]]) -> bool:
     """Whether the last row and the last column of three or more are the sums of the others."""
     return (
-        len(rows) == len(rows[0]) > 2
+        len(rows) > 2
+        and len(rows) == len(rows[0])
         and any(map(any, rows))
         and all(sum(row[:-1]) == row[-1] for row in rows)
         and all(sum(column[:-1]) == column[-1] for column in zip(*rows, strict=True))

@@ -103,10 +103,6 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
     return found
 
 
-NO_GAIN = "With this test set the correction cannot be shown to beat"
-"""How the one warning begins that says nothing against the interval."""
-
-
 def labels_to_pay(
     figures: dict[str, NDArray[np.float64] | None], interval: float, n: int
 ) -> int | None:
@@ -131,7 +127,7 @@ def correction_warning(more: int, n: int) -> str:
     """Say that correcting may be worse than not correcting, and what would change that."""
     many = f"about {more:,} more" if more < MOST_TIMES * n else f"many more than {more:,}"
     return (
-        f"{NO_GAIN} no correction: the predicted "
+        "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "
         f"still holds. For a figure better than the predicted one, label {many} units first."
     )

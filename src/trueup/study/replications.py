@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from trueup.draws.settings import make_settings
 from trueup.errors import EstimateError
 from trueup.estimate.answer import summarise
-from trueup.estimate.cautions import NO_GAIN
 from trueup.estimate.methods import METHODS
 from trueup.estimate.result import Estimate
 from trueup.simulation import Simulation
@@ -71,7 +70,7 @@ def run_method(
             else:
                 est = answer(counts, settings, dict)
                 figures = {name: [row[name] for row in est.rows()] for name in NAMES}
-                warned[r] = any(not words.startswith(NO_GAIN) for words in est.info["warnings"])
+                warned[r] = bool(est.info["warnings"])
         except EstimateError as error:
             reasons.append(str(error).split("\n")[0])
         else:
