@@ -7,24 +7,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trueup import prior
-    from trueup.api import correct, correct_counts
-    from trueup.audit.draw import draw
-    from trueup.errors import (
-        ClassError,
-        DataError,
-        EstimateError,
-        FileError,
-        OptionError,
-        TrueupError,
-        TrueupWarning,
-    )
-    from trueup.estimate.result import Estimate
-    from trueup.prior import Dirichlet
-    from trueup.simulation import simulate
-    from trueup.study.check import check
-    from trueup.study.compare import compare
-    from trueup.study.plan import plan
+    from trueup import prior as prior
+    from trueup.api import correct as correct
+    from trueup.api import correct_counts as correct_counts
+    from trueup.audit.draw import draw as draw
+    from trueup.errors import ClassError as ClassError
+    from trueup.errors import DataError as DataError
+    from trueup.errors import EstimateError as EstimateError
+    from trueup.errors import FileError as FileError
+    from trueup.errors import OptionError as OptionError
+    from trueup.errors import TrueupError as TrueupError
+    from trueup.errors import TrueupWarning as TrueupWarning
+    from trueup.estimate.result import Estimate as Estimate
+    from trueup.prior import Dirichlet as Dirichlet
+    from trueup.simulation import simulate as simulate
+    from trueup.study.check import check as check
+    from trueup.study.compare import compare as compare
+    from trueup.study.plan import plan as plan
 
 __version__ = "0.1.0"
 
@@ -48,26 +47,7 @@ _HOME = {
     "simulate": "simulation",
 }
 
-__all__ = [
-    "ClassError",
-    "DataError",
-    "Dirichlet",
-    "Estimate",
-    "EstimateError",
-    "FileError",
-    "OptionError",
-    "TrueupError",
-    "TrueupWarning",
-    "__version__",
-    "check",
-    "compare",
-    "correct",
-    "correct_counts",
-    "draw",
-    "plan",
-    "prior",
-    "simulate",
-]
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> object:
@@ -81,4 +61,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

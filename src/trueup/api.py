@@ -29,8 +29,6 @@ from trueup.errors import ClassError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
 
-__all__ = ["correct", "correct_counts"]
-
 # What `make_settings` takes, of either function.
 OPTIONS = (
     "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed", "seconds",

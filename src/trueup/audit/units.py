@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import Table, check_value_kind, plain, refuse_missing, require_columns
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LEAST_CLUSTERS = 3
 

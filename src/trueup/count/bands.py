@@ -7,17 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
 from trueup.count.parts import Figures, sorted_labels
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import NEGATIVE, ZERO
-
-__all__ = ["cell_counts", "merge_bands", "scores"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_CLASSES = 20
 """Learning the columns takes 3 s of processor time at 15 classes and 15 s at 20."""

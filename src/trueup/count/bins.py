@@ -18,8 +18,6 @@ from trueup.read.table import (
     require_columns,
 )
 
-__all__ = ["bin_tables"]
-
 LEAST = 5  # test units in a bin
 
 

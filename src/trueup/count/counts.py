@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.errors import ClassError, DataError
+from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import plain
 
-__all__ = ["Counts", "check_classes", "make_counts", "split"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Array = TypeVar("Array", Floats, Integers)
 
 ARRAYS = ("n", "v_hat", "u_hat", "w_hat", "t", "t2")

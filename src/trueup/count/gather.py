@@ -26,8 +26,6 @@ from trueup.read.table import (
     require_columns,
 )
 
-__all__ = ["gather", "gather_groups"]
-
 BAND = "trueup band"
 """The column of fine bands, while both tables are counted."""
 MOST_NAMED = 5  # how many offenders a message lists

@@ -11,8 +11,6 @@ from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.read.table import Kind, Missing, Table, Tally, empty_table, plain, refuse_missing
 
-__all__ = ["matched_tally"]
-
 
 def matched_tally(
     population: Table,

@@ -8,8 +8,6 @@ from typing import Any
 
 from trueup.errors import OptionError
 
-__all__ = ["FIGURES", "Columns", "names"]
-
 FIGURES = ("naive", "estimate", "mean", "sd", "lower", "upper")
 TAKEN = ("class", "part", *FIGURES)
 """Columns of every answer."""

@@ -8,14 +8,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.counts import Counts, check_classes, make_counts
+from trueup.numerics.arrays import Floats, Integers
 
-__all__ = ["Figures", "GroupCounts", "Parts", "assemble", "sorted_labels"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Label = tuple[Hashable, ...]
 
 

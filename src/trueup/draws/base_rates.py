@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.draws.contingency import solve_Q
+from trueup.numerics.arrays import Floats
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.simplex_normal import draw_simplex_normal
-
-__all__ = ["columns", "draw_beta", "exact_beta", "weigh_beta"]
-
-Floats = NDArray[np.float64]
 
 
 def draw_beta(

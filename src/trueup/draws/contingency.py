@@ -9,9 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["base_rate_variance", "expected_u_hat", "in_theta", "in_theta_2", "plug_in", "solve_Q"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 def expected_u_hat(P: ArrayLike, u: ArrayLike) -> Floats:

@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
+from trueup.numerics.arrays import Floats
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
-
-__all__ = ["Posterior", "back", "log_density", "make_posterior", "starts"]
-
-Floats = NDArray[np.float64]
 
 # Where to look for a P that the prior allows: how much of the data to believe, and correct units
 # to add. The less of the data, the wider the search; the more units, the nearer to no errors.

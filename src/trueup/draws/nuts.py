@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
 from trueup.draws.density import Posterior, back, log_density, starts
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Floats
 from trueup.numerics.diagnostics import ess, rhat
 
-__all__ = ["draw_nuts", "draw_regression", "load_numpyro", "run_nuts"]
-
-Floats = NDArray[np.float64]
 Params = dict[str, Any]
 
 CHAINS = 4

@@ -12,15 +12,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.density import Posterior, back, log_density, starts
 from trueup.draws.settings import Settings
+from trueup.numerics.arrays import Floats
 from trueup.numerics.diagnostics import ess, rhat
-
-__all__ = ["draw_pairs"]
-
-Floats = NDArray[np.float64]
 
 CHAINS = 64
 WARM_UP = 400

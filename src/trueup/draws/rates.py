@@ -25,13 +25,10 @@ from trueup.draws.samplers.contradiction import RARE as RARELY
 from trueup.draws.settings import Settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import EstimateError, OptionError
+from trueup.numerics.arrays import Floats
 from trueup.numerics.blocks import in_blocks
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.weights import effective_size, pareto_k
-
-__all__ = ["Draw", "Rates", "rates_of"]
-
-Floats = NDArray[np.float64]
 
 # Weights are enough while this share of the draws is effective and the Pareto shape is below 0.7.
 ENOUGH = 0.1

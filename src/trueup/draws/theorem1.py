@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats
 from trueup.prior import Concentrations
-
-__all__ = ["log_likelihood", "posterior"]
-
-Floats = NDArray[np.float64]
 
 
 def log_likelihood(n: ArrayLike, P: ArrayLike, beta: ArrayLike) -> Floats:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.count.names import FIGURES
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

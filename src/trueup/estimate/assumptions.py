@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.numerics import special
-
-__all__ = ["Evidence", "rates_follow_value", "values_differ"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 SHUFFLES = 499
 LEAST = 2

@@ -32,10 +32,7 @@ from trueup.draws.settings import FROM_POPULATION
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.numerics import special
-
-__all__ = ["calibrated", "difference", "no_width", "test_set"]
-
-Floats = npt.NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 def calibrated(

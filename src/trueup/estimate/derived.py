@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueup.errors import OptionError
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 class Figure(NamedTuple):

@@ -10,8 +10,6 @@ from trueup.draws.contingency import plug_in, solve_Q
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 
-__all__ = ["inverse"]
-
 # Beyond this condition number P̂ is singular for every practical purpose: a corrected count would
 # be rounding error times the population.
 MOST_CONDITION = 1e12

@@ -17,8 +17,8 @@ from trueup.count.counts import Counts
 from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate import derived
 from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
+from trueup.numerics.arrays import Floats
 
-Floats = NDArray[np.float64]
 MOST_PRINTED = 40
 SHARED = (
     "Both estimates use the same test set, so their errors go together; the contrast takes them as "

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["in_blocks", "in_order"]
-
 Block = TypeVar("Block")
 
 BLOCK = 250_000

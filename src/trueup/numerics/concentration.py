@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats
 
-Floats = NDArray[np.float64]
 Prior = Callable[[Floats], Floats]
 
 MIDDLE = 10.0

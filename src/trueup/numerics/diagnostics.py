@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.numerics import special
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 def rhat(x: Floats) -> float:

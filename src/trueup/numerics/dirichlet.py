@@ -8,9 +8,9 @@ Arrays are (..., K, C): classes, then chains.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 # Below this shape NumPy's gamma draws underflow to 0 often enough for a row of zeros:
 # Pr(X < 1e-308) is about 10^(-308·shape), 1e-31 at 0.1.

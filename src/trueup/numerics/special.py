@@ -8,43 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scipy.special import (
-        betainc,
-        betaincinv,
-        betaln,
-        digamma,
-        erfcx,
-        expit,
-        gammaln,
-        log_ndtr,
-        ndtr,
-        ndtri,
-        ndtri_exp,
-        polygamma,
-        stdtrit,
-        xlogy,
-    )
-
-__all__ = [
-    "betainc",
-    "betaincinv",
-    "betaln",
-    "digamma",
-    "erfcx",
-    "expit",
-    "gammaln",
-    "log_ndtr",
-    "ndtr",
-    "ndtri",
-    "ndtri_exp",
-    "polygamma",
-    "stdtrit",
-    "xlogy",
-]
+    from scipy.special import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'trueup.numerics.special' has no attribute {name!r}")
     globals()[name] = getattr(import_module("scipy.special"), name)
     return globals()[name]

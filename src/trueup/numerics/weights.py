@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 def effective_size(log_weight: Floats) -> float:

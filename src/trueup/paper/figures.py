@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln
 
 from trueup.api import correct_counts
 from trueup.errors import FileError
+from trueup.numerics.arrays import Floats
 from trueup.paper.examples import PECULIAR_TEST, PECULIAR_V_HAT, posterior_of_p
 from trueup.paper.table1 import METHODS, table_1
 from trueup.paper.webshops import WEBSHOP, webshops
 from trueup.present.plots.plane import permitted
 from trueup.present.plots.studies import load_altair, save_chart
-
-Floats = NDArray[np.float64]
 
 BLUE, ORANGE, RED, BLACK = "#1f5fa8", "#e07b00", "#c02020", "#111111"
 # Colours and dashes as in the paper: red baseline, blue without constraints, orange with.

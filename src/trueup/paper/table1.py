@@ -13,15 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.samplers.exact import draw_exact
+from trueup.numerics.arrays import Floats, Integers
 from trueup.paper.webshops import ERROR_RATE, WEBSHOP, webshops
 from trueup.simulation import Simulation, simulate
 from trueup.study.verdict import error_figures
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 METHODS = ("None", "Baseline", "Unif.", "Jeffr.", "Unif. con.", "Jeffr. con.")
 # Bias ×1e6, variance ×1e15, MSE ×1e15, as printed.

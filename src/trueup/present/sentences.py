@@ -9,17 +9,6 @@ from trueup.estimate.result import Estimate
 from trueup.present.tables import DESIGNS, written
 from trueup.text import listed, percent
 
-__all__ = [
-    "METHODS",
-    "citations",
-    "coverage",
-    "figures",
-    "headline",
-    "question",
-    "what",
-    "whole",
-]
-
 # What must hold, where several methods need it.
 SAME_RATES = "Within each true class the test set has the error rates of the population."
 OWN_SHARES = "The base rates of the test set are not taken for the population's."

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Floats
 from trueup.prior.belief import Belief, check_between, recorded
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations, Dirichlet
 from trueup.prior.ranges import match_beta
 
-Floats = NDArray[np.float64]
 Labels = list[Hashable]
 Rates = tuple[Any, ...]  # alpha, gamma, and a tilt or none
 

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Floats
 from trueup.prior.belief import recorded
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates
 from trueup.prior.tilted import TINY
-
-Floats = NDArray[np.float64]
 
 
 @recorded

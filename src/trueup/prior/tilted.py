@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats
 from trueup.prior.belief import check_between, recorded
 from trueup.prior.dirichlet import Concentrations
 from trueup.prior.elicited import Built, Labels, Rates, conjugate, diagonal
 
-Floats = NDArray[np.float64]
 TINY = 1e-300
 # Standard deviations of logits between classes, in units of their scale: equal steps of the log, in
 # which the integrand is smooth. 0.4% of the half-normal lies below the grid, nothing above it.

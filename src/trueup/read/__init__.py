@@ -7,8 +7,6 @@ from typing import cast
 
 from trueup.read.table import Table
 
-__all__ = ["open_table", "open_units"]
-
 
 def open_units(
     source: object, role: str, count: str | None, squares: str | None, value: str | None

@@ -8,8 +8,6 @@ from typing import Any
 from trueup.errors import FileError
 from trueup.read.duck import first_line, quoted
 
-__all__ = ["CUT_OFF", "arrow_dataset", "check_batches", "layouts_sql", "types_of"]
-
 CUT_OFF = "is the file complete? A copy or download that was cut off looks like this."
 
 

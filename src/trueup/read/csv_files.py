@@ -20,8 +20,6 @@ from trueup.errors import DataError, FileError
 from trueup.read.duck import kind_of
 from trueup.read.table import KIND_WORDS, Kind
 
-__all__ = ["OPTIONS", "SAMPLE", "as_label", "check_lines_above", "plain_types"]
-
 OPTIONS = (
     "header=true, quote='\"', escape='\"', dateformat='%Y-%m-%d', "
     "timestampformat='%Y-%m-%d %H:%M:%S'"

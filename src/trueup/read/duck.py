@@ -27,17 +27,6 @@ from trueup.read.table import (
     refuse_missing,
 )
 
-__all__ = [
-    "DuckTable",
-    "RelationTable",
-    "first_line",
-    "identifier",
-    "kind_of",
-    "quoted",
-    "reason",
-    "run_with_progress",
-]
-
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
 TICK = 0.2  # seconds between looks at the progress of a query
 

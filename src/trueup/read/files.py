@@ -33,8 +33,6 @@ from trueup.read.paths import find
 from trueup.read.table import Progress, empty_table
 from trueup.read.written import NUMBERS, THOUSANDS, number_sql, recoded
 
-__all__ = ["FileTable"]
-
 LINES = "open the file and check its header and the lines named."
 NOT_UTF_8 = (
     'name its encoding: encoding="windows-1252" (--encoding windows-1252) for files that Excel '

@@ -39,8 +39,6 @@ from trueup.read.table import (
     refuse_missing,
 )
 
-__all__ = ["FrameTable"]
-
 # For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
 LAZY_SIGMA = 1.5 * 2.0**42
 # A 64-bit whole number is two that a double holds exactly: 2**20 times one, and the rest.

@@ -11,8 +11,6 @@ import narwhals.stable.v2 as nw
 from trueup.errors import DataError, TrueupError
 from trueup.read.table import Kind, Table
 
-__all__ = ["collect", "kind_of", "reading"]
-
 
 @contextmanager
 def reading(table: Table) -> Iterator[None]:

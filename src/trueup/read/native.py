@@ -9,8 +9,6 @@ from typing import Any
 
 from trueup.errors import TrueupError
 
-__all__ = ["local_frame", "make_frame", "one_kind", "with_plain_dictionaries", "with_plain_types"]
-
 # What pandas finds in a column of Python objects, and the type that holds the same.
 OBJECTS = {
     "boolean": "boolean",

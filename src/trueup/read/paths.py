@@ -9,8 +9,6 @@ from urllib.parse import unquote
 
 from trueup.errors import FileError
 
-__all__ = ["Found", "find"]
-
 FORMATS = {
     "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"),
     "parquet": (".parquet", ".pq"),

@@ -18,22 +18,6 @@ from numpy.typing import NDArray
 
 from trueup.errors import DataError
 
-__all__ = [
-    "Kind",
-    "Missing",
-    "Progress",
-    "Table",
-    "Tally",
-    "class_kind",
-    "empty_table",
-    "fine_bands",
-    "group_kind",
-    "is_missing",
-    "lot",
-    "plain",
-    "require_columns",
-]
-
 LEAST_VALUE = 1e-300
 ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768
 """Fine bands: that of values below LEAST_VALUE, what a minus sign adds, and that of no value."""

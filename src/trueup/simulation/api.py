@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError
+from trueup.numerics.arrays import Floats, Integers
 from trueup.simulation.draws import draw_counts, draw_totals
 from trueup.simulation.population import Rates, Values, make_design, make_population
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 CELLS_AT_ONCE = 20_000_000
 """Predictions (replications × units) held in memory at a time."""

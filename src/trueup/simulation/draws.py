@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.numerics.arrays import Integers
 from trueup.simulation.population import Design, Population, largest_remainder
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 HYPERGEOMETRIC_LIMIT = 10**9
 """NumPy's limit for draws without replacement; above it, with replacement differs by 1e-9 n."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from trueup.draws.settings import DESIGNS, one_of
 from trueup.errors import DataError, OptionError
+from trueup.numerics.arrays import Floats, Integers
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Rates = Callable[[Floats], Floats]
 Values = Callable[[Integers], Floats]
 

@@ -7,17 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns
 from trueup.errors import ClassError, OptionError
+from trueup.numerics.arrays import Floats, Integers
 from trueup.simulation import Simulation, simulate
-
-__all__ = ["Case"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TRUTHS = 20
 """Truths drawn from those that a pilot leaves possible."""

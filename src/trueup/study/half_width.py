@@ -8,17 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.audit.allocate import LEAST, allocate_units
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Floats, Integers
 from trueup.study.case import Case
 from trueup.study.replications import run_method
-
-__all__ = ["Search"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 GRID = 7
 """Points of the curve, from a handful of units to the most that may be labelled."""

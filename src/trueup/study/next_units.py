@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.cells import draw_cells
 from trueup.audit.advise import Advice, Known, advise, assumed_columns, dirichlet_columns
@@ -21,15 +20,13 @@ from trueup.draws.cells import CHAINS, implied_slopes, learn_columns
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.read import open_table
 from trueup.read.table import Table, plain, require_columns
 from trueup.study.case import Case
 from trueup.text import short
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 RANDOM, ALL = "at random", "all of them"
 FUTURES = 16

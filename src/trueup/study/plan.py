@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from trueup.audit.allocate import allocate_units
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
@@ -25,8 +24,6 @@ from trueup.study.case_source import Assumed, make_case
 from trueup.study.half_width import Search
 from trueup.study.next_units import Next, label_costs, next_units, positions
 from trueup.study.plan_result import Plan
-
-__all__ = ["ALLOCATIONS", "Plan", "allocate_units", "plan"]
 
 ALLOCATIONS = ("proportional", "equal", "neyman")
 CONTRADICTION = 0.05

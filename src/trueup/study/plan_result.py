@@ -10,8 +10,6 @@ from typing import Any
 from trueup.errors import OptionError
 from trueup.text import aligned, short
 
-__all__ = ["Plan"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:

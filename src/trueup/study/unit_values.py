@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from trueup.count.names import Columns
 from trueup.read.table import Missing, Table, class_kind, require_columns
 
-__all__ = ["unit_values"]
-
 HALVINGS = 60
 """Bins below √Σy², which no value exceeds: 13 decades below the largest of a billion units."""
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trueup.numerics.arrays import Floats
 from trueup.simulation import Simulation
 from trueup.study.replications import Outcome
 from trueup.text import listed, short
-
-Floats = NDArray[np.float64]
 
 CALLED_A_DIFFERENCE = 2.0
 """Monte Carlo errors between two figures before they count as different."""

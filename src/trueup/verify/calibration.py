@@ -20,17 +20,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from trueup.count.counts import make_counts
 from trueup.draws.contingency import solve_Q
 from trueup.draws.settings import make_settings
 from trueup.estimate.methods import estimate
+from trueup.numerics.arrays import Floats, Integers
 from trueup.prior import Dirichlet
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 DRAWS = 99
 """Draws that the truth is ranked among, so that there are 100 ranks, which the bins divide. The

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from trueup.draws.settings import DESIGNS, FROM_POPULATION
 from trueup.estimate.methods import estimate
+from trueup.numerics.arrays import Floats
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
-
-Floats = NDArray[np.float64]
 
 INTERVAL = 0.95
 DRAWS = 1000

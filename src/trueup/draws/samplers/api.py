@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.samplers.chain import run_chains
 from trueup.draws.samplers.draws import Draws, Progress
@@ -15,10 +14,8 @@ from trueup.draws.samplers.exact import draw_exact
 from trueup.draws.samplers.rejection import draw_rejection
 from trueup.draws.samplers.walk import Constrained, Full
 from trueup.errors import EstimateError, OptionError
+from trueup.numerics.arrays import Floats
 
-__all__ = ["draw_constrained", "draw_full"]
-
-Floats = NDArray[np.float64]
 Sampler = Literal["auto", "exact", "rejection", "chain"]
 
 WORK = 12_000_000

@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.samplers.contradiction import contradicted
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.draws.samplers.walk import Walk
+from trueup.numerics.arrays import Floats
 from trueup.numerics.diagnostics import ess, rhat
-
-__all__ = ["run_chains"]
-
-Floats = NDArray[np.float64]
 
 RHAT = 1.01
 RESTART = 1.05

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trueup.numerics.arrays import Floats
 from trueup.numerics.dirichlet import dirichlet
-
-__all__ = ["RARE", "contradicted"]
-
-Floats = NDArray[np.float64]
 
 RARE = 1e-3
 """Rates are far from the test set when a smaller share of what it allows is as far."""

@@ -6,12 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from trueup.numerics.arrays import Floats
 
-__all__ = ["Draws", "Progress"]
-
-Floats = NDArray[np.float64]
 Progress = Callable[[float], object]
 
 

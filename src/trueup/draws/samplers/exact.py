@@ -7,14 +7,10 @@ With x = p₀₁ ~ Beta(a₀₁, a₀₀) and y = p₁₀ ~ Beta(a₁₀, a₁�
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.truncated import below, log_mass_below
-
-__all__ = ["draw_exact", "log_masses"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 def log_masses(a: Floats, rho: Floats) -> tuple[float, float]:

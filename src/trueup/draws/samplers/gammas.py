@@ -23,12 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Gammas", "invert", "move_column", "move_row", "propose", "swap_rows"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from trueup.numerics.arrays import Bools, Floats
 
 PIVOT = 1e-10
 """Moves with a d that is smaller than this, relative to what it is the sum of, are refused: B would

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.contingency import solve_Q
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.errors import EstimateError
+from trueup.numerics.arrays import Floats
 from trueup.numerics.dirichlet import SMALL_SHAPE, dirichlet
-
-__all__ = ["draw_rejection", "propose"]
-
-Floats = NDArray[np.float64]
 
 PILOT = 1024
 """Proposals after which the acceptance is first known ..."""

@@ -23,14 +23,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trueup.numerics.arrays import Bools, Floats
 from trueup.numerics.dirichlet import log_add, log_gamma
-
-__all__ = ["Columns", "jump", "move_columns", "scale", "start_columns", "swap_classes"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 NEWTON = 6
 LARGEST = 650.0

@@ -15,13 +15,9 @@ Where all three waste too much (b far below 1), the incomplete beta function is 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.numerics import special
-
-__all__ = ["acceptances", "below", "log_mass_below"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 WORTH_INVERTING = 0.05
 """An inversion costs about as much as twenty proposals."""

@@ -21,11 +21,8 @@ from trueup.draws.samplers.tilted import (
     start_columns,
     swap_classes,
 )
+from trueup.numerics.arrays import Floats
 from trueup.numerics.dirichlet import dirichlet, log_gamma
-
-__all__ = ["Constrained", "Full", "Record", "Walk"]
-
-Floats = NDArray[np.float64]
 
 KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
 """How much of the old a proposal keeps; 0 is a fresh draw."""

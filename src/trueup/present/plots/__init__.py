@@ -20,19 +20,6 @@ from trueup.present.plots.studies import load_altair
 from trueup.present.plots.style import Spec, finish, palette
 from trueup.present.plots.totals import totals_spec
 
-__all__ = [
-    "KINDS",
-    "chains_spec",
-    "confusion_spec",
-    "density_spec",
-    "groups_spec",
-    "kinds_for",
-    "plane_spec",
-    "plot",
-    "specs_for",
-    "totals_spec",
-]
-
 KINDS: dict[str, Callable[..., Spec]] = {
     "totals": totals_spec,
     "groups": groups_spec,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.samplers import rhat
 from trueup.estimate.result import Estimate
 from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
-
-Floats = NDArray[np.float64]
 
 MOST_TRACES = 6
 POINTS = 24

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Floats
 from trueup.present.plots.style import (
     CORRECTED,
     NAIVE,
@@ -27,8 +27,6 @@ from trueup.present.plots.style import (
 from trueup.present.plots.totals import title
 from trueup.present.sentences import whole
 from trueup.text import percent
-
-Floats = NDArray[np.float64]
 
 MOST_CLASSES = 12
 BINS = 60

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.contingency import plug_in
 from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Floats
 from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
-
-Floats = NDArray[np.float64]
 
 MOST_DRAWS = 1000
 SIDE = 300

@@ -15,8 +15,6 @@ from trueup.present.report.drawings import drawings
 from trueup.present.report.page import page
 from trueup.present.sentences import headline, question, what
 
-__all__ = ["check_path", "report_html", "write_report"]
-
 
 def write_report(
     est: Estimate, path: str | Path, *, title: str | None = None, theme: str | None = None

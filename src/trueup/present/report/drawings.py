@@ -9,8 +9,6 @@ from trueup.estimate.result import Estimate
 from trueup.present.markup import Markup, tag
 from trueup.present.plots import KINDS, kinds_for
 
-__all__ = ["drawing", "drawings"]
-
 PLANE_DRAWS = 700
 
 

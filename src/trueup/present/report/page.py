@@ -7,8 +7,6 @@ import hashlib
 
 from trueup.present.markup import Markup, join, plain, tag
 
-__all__ = ["page"]
-
 LIGHT = (
     "--paper:#fff;--ink:#1c2430;--faint:#596573;--line:#d9dfe6;--soft:#f4f6f9;--accent:#0072b2;"
     "--bad:#a33b00;"

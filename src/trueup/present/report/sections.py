@@ -21,19 +21,6 @@ from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, percent, rounded, short
 
-__all__ = [
-    "accuracies",
-    "annex",
-    "data",
-    "design",
-    "diagnostics",
-    "estimates",
-    "method",
-    "priors",
-    "reproduce",
-    "warnings",
-]
-
 MOST_ROWS = 2000
 MOST_CELLS = 20
 """An error matrix of more classes than this would not fit a page."""
