@@ -27,8 +27,10 @@ APART = 0.2
 """Prior scale of ω, relative to the values of the class."""
 GRID = np.r_[0.0, np.geomspace(0.02, 20.0, 30)]
 """Values of ω / the class's typical value, and (without 0, times 10) of τ_g / τ."""
-BORROWED = 2.0
-"""Units of the class that each cell's typical value borrows, and of all classes its variance."""
+FAR = 2.0
+"""Squared relative distance between class means at which one weighs prior and test set alike."""
+PASSES = 3
+"""Typical values and variances depend on each other; more passes change nothing to be seen."""
 LEAST = 1e-6
 LEAST_FACTOR = 0.25
 """The population's Σy² may shrink variances to this part: cell sizes are uncertain."""
@@ -93,15 +95,17 @@ def learn_means(
     """
     n, t = audited.n.astype(float), audited.t
     n_g = n.sum(axis=1)
-    mean = np.where(n_g > 0, t.sum(axis=1) / np.maximum(n_g, 1), y_bar)
-    # each cell's typical value, drawn to its class's where few units were audited
-    typical = (t + BORROWED * mean[:, None]) / (n + BORROWED)
-    if signed:
-        typical = np.sqrt(typical**2 + w_hat.sum() / max(M.sum(), 1.0))
-    typical = np.maximum(np.abs(typical), 1e-9)
+    square = w_hat.sum() / max(M.sum(), 1.0)
+    cv2 = square / y_bar**2 - 1.0 if y_bar else np.inf
+    for _ in range(PASSES):
+        typical = _typical(n, t, y_bar, min(max(cv2, 0.1), 1e9))
+        if signed:
+            typical = np.sqrt(typical**2 + square)
+        typical = np.maximum(np.abs(typical), 1e-9)
+        sigma2 = _variances(audited, typical, M, w_hat, cv2)
+        cv2 = float((M * sigma2).sum() / (M * typical**2).sum())
     size_g = (n * typical).sum(axis=1) / np.maximum(n_g, 1)
     size_g = np.where(n_g > 0, size_g, typical[:, 0])
-    sigma2 = _variances(audited, typical, M, w_hat)
     cell = np.where(n > 0, t / np.maximum(n, 1), 0.0)
     error = np.where(n > 0, sigma2 / np.maximum(n, 1), np.inf)  # of the cell's mean
 
@@ -124,11 +128,24 @@ def learn_means(
     )
 
 
-def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats) -> Floats:
+def _typical(n: Floats, t: Floats, y_bar: float, cv2: float) -> Floats:
+    """Return each cell's typical value (K, K): the audited mean as far as so few units can tell.
+
+    The mean of n units errs by a relative variance of cv²/n. Where tails are heavy a small mean
+    comes with a small variance and would be believed: so a cell borrows cv² units of its class, and
+    a class cv²/FAR units of the population. Without it 95% intervals covered 79% for a class of 10%
+    with lognormal values, σ = 2, and 200 test units (`trueup verify`).
+    """
+    mean = (t.sum(axis=1) + cv2 / FAR * y_bar) / (n.sum(axis=1) + cv2 / FAR)
+    return np.asarray((t + cv2 * mean[:, None]) / (n + cv2))
+
+
+def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats, cv2: float) -> Floats:
     """σ²_gh (K, K): a relative variance per class from the audited units, scaled to fit ŵ.
 
     The sum over a predicted class of M(typical² + σ²) is its known Σy². With heavy tails that says
-    more of the variance than any test set does.
+    more of the variance than any test set does. A class's own variance counts as far as n units
+    can tell it: a lognormal of that cv² has kurtosis w⁴ + 2w³ + 3w² − 3, w = 1 + cv².
     """
     relative = np.ones(len(typical))
     if audited.t2 is not None:
@@ -136,7 +153,9 @@ def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats) -> F
         freedom = np.maximum(audited.n - 1, 0).sum(axis=1)
         found = (np.maximum(within, 0.0) / typical**2).sum(axis=1)
         pooled = (found.sum() + 1.0) / (freedom.sum() + 1.0)
-        relative = (found + BORROWED * pooled) / (freedom + BORROWED)
+        w = 1.0 + min(cv2, 1e9)
+        few = 0.5 * (w**4 + 2 * w**3 + 3 * w**2 - 4)  # (kurtosis − 1)/2
+        relative = (found + few * pooled) / (freedom + few)
     sigma2 = np.maximum(relative, LEAST)[:, None] * typical**2
     left = w_hat - (M * typical**2).sum(axis=0)
     factor = left / np.maximum((M * sigma2).sum(axis=0), 1e-300)

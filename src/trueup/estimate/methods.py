@@ -134,7 +134,7 @@ def finish(
     more = labels_to_pay(figures, settings.interval, n)
     if more is not None:
         warnings.append(correction_warning(more, n))
-    info |= answer.info | {"warnings": warnings}
+    info |= answer.info | {"warnings": warnings, "labels_to_pay": more}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
         info |= monte_carlo_errors(answer.draws, info["ess"], settings.interval)

@@ -27,7 +27,7 @@ NAMES = ("estimate", "lower", "upper")
 class Outcome:
     """A method's answers: estimates and limits (R, K), NaN where it gave none, and why not.
 
-    `warned` (R,) marks answers with a warning, if `run_method` was given an `answer`.
+    `warned` (R,) marks answers with a warning about the interval, if there was an `answer`.
     """
 
     estimate: Floats
@@ -70,7 +70,9 @@ def run_method(
             else:
                 est = answer(counts, settings, dict)
                 figures = {name: [row[name] for row in est.rows()] for name in NAMES}
-                warned[r] = bool(est.info["warnings"])
+                # that correcting may not pay says nothing against the interval
+                pays = est.info["labels_to_pay"] is None
+                warned[r] = len(est.info["warnings"]) > (not pays)
         except EstimateError as error:
             reasons.append(str(error).split("\n")[0])
         else:
