@@ -10,7 +10,7 @@ from trueup.audit.allocate import allocate_units
 from trueup.count.counts import make_counts
 from trueup.simulation import lognormal, simulate
 from trueup.study.case_source import Assumed, assume, pilot
-from trueup.study.replications import run_method
+from trueup.study.replications import Outcome, run_method
 
 P2 = [[0.9, 0.1], [0.1, 0.9]]
 P4 = np.full((4, 4), 0.05) + 0.8 * np.eye(4)
@@ -105,6 +105,29 @@ def test_what_cannot_be_reached_is_said(rng):
     assert found.best is None
     assert found.rows()[0]["half_width"] > 1
     assert "not enough" in str(found)
+
+
+def test_a_prior_that_needs_chains_gets_fewer_test_sets_and_the_plan_says_so(monkeypatch):
+    """Hundreds of answers of a fifth of a second each took minutes."""
+    answers = []
+
+    def quick(study, method, count, **options):
+        answers.append(count)
+        half = 2000 / np.sqrt(study.n[0].sum()) * np.linspace(0.9, 1.1, count)[:, None]
+        figures = (np.ones((count, 3)), -half * np.ones(3), half * np.ones(3))
+        return Outcome(*figures, np.zeros(count, bool), ())
+
+    monkeypatch.setattr("trueup.study.half_width.run_method", quick)
+    P = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
+    case = {"P": P, "base_rates": [0.2, 0.3, 0.5], "N": 10_000, "classes": ["a", "b", "c"]}
+    goal = {"half_width": 100, "draws": 200, "allocations": ["equal"], "seed": 1}
+    exact = tu.plan(**case, **goal)
+    many, answers[:] = sum(answers), []
+    found = tu.plan(**case, **goal, prior=tu.prior.from_range("a", (0.7, 0.9)))
+    assert sum(answers) < many / 4
+    assert "needs chains" in found.info["notes"][-1]
+    assert not any("needs chains" in note for note in exact.info["notes"])
+    assert 300 < found.best["n"] < 500  # 2000/√400 is 100
 
 
 @pytest.mark.parametrize("design", ["random", "by_class", "shifted"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from trueup.audit.allocate import LEAST, allocate_units
-from trueup.errors import OptionError
+from trueup.draws.settings import make_settings
+from trueup.errors import EstimateError, OptionError
+from trueup.estimate.methods import METHODS
 from trueup.numerics.arrays import Floats, Integers
 from trueup.study.case import Case
 from trueup.study.replications import run_method
@@ -25,6 +28,11 @@ MOST_STEPS = 5
 """... or after this many steps."""
 MOST = 100_000
 """Nobody labels more than this: the curve ends here."""
+CHAINS = ("chain", "nuts", "pair walk")
+"""Samplers that take a tenth of a second and more for an answer, not a thousandth. A plan asks for
+up to 640 answers per allocation, so with these it takes fewer test sets, and its ± is larger:"""
+FEW_ROUGH, FEWER, FEWEST = 3, 10, 10
+"""this many for a point of the curve, and for the answer a tenth of `replications`, at least 10."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +68,41 @@ class Search:
     def _sums(self) -> tuple[Floats, Floats]:
         return self.case.sums(self.rng)
 
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """The least and the most units that the curve is drawn for."""
+        most = self._most()
+        return min(max(LEAST * self.case.K, 20), most), most
+
+    @cached_property
+    def by_chains(self) -> bool:
+        """Whether the method needs chains for a test set at either end of the curve."""
+        rng = np.random.default_rng(0)  # so that asking does not change the plan
+        how = {name: x for name, x in self.options.items() if name != "method"}
+        for n in self._ends:
+            per_class = self.per_class(n)
+            study = self.truths[0].simulate(n if per_class is None else per_class, 1, rng)
+            settings = make_settings(
+                study.K, classes=study.classes, design=study.design, noise=True, seed=0,
+                method=self.options["method"], **how,
+            )  # fmt: skip
+            with suppress(EstimateError):
+                info = METHODS[settings.method](study.counts(0), settings).info
+                if info.get("sampler") in CHAINS:
+                    return True
+        return False
+
     def solve(
         self, target: float, replications: int, progress: Callable[[float], None]
     ) -> dict[str, Any]:
         """Find the n whose expected half-width is the target; the curve is in `points`."""
-        most = self._most()
-        first = min(max(LEAST * self.case.K, 20), most)
+        first, most = self._ends
+        rough = ROUGH
+        if self.by_chains:
+            rough, replications = FEW_ROUGH, max(replications // FEWER, FEWEST)
         grid = np.unique(np.geomspace(first, most, GRID).round().astype(int))
         for k, size in enumerate(grid):
-            self._measure(int(size), ROUGH, on_grid=True)
+            self._measure(int(size), rough, on_grid=True)
             progress((k + 1) / (2 * len(grid)))
         if not self.points:
             raise OptionError(
@@ -111,9 +145,10 @@ class Search:
     def _measure(self, n: int, replications: int, *, on_grid: bool) -> float:
         """Add the expected half-width at n to the curve, with its Monte Carlo error."""
         per_class = self.per_class(n)
-        share = max(1, replications // len(self.truths))
+        truths = self.truths[:replications]
+        share = max(1, replications // len(truths))
         halves = []
-        for truth in self.truths:
+        for truth in truths:
             study = truth.simulate(n if per_class is None else per_class, share, self.rng)
             outcome = run_method(study, count=share, rng=self.rng, **self.options)
             halves.append((outcome.upper - outcome.lower)[:, self.g] / 2)

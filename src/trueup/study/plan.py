@@ -175,6 +175,11 @@ def plan(
             rows.append(row | {"cost": _total_cost(row, prices)})
             curve += [point | {"n": point["n"] + certainty} for point in search.points]
         notes += _too_many(case, rows)
+        if search.by_chains:
+            notes.append(
+                "Each simulated answer needs chains with this method and prior, so that the plan "
+                "rests on a tenth of the test sets: see the ± of the half-width."
+            )
     found = Next([], [], None)
     if next is not None:
         inside = design != "shifted" if overlap is None else overlap
