@@ -11,7 +11,7 @@ import random
 from typing import Any
 
 from tests.hostile.cases import csv_bytes, damaged, logical_rows, write_binary_pair
-from trueup.web.examples import EXAMPLES
+from trueup.web.endpoints import EXAMPLES
 
 Path = list[Any]
 LITERAL = "@literal:"

@@ -9,7 +9,7 @@ import pytest
 import trueup
 from tests.web.running import PECULIAR
 from trueup.present.tables import shares, written
-from trueup.web.examples import EXAMPLES, WEBSHOPS
+from trueup.web.endpoints import EXAMPLES
 from trueup.web.limits import Limits
 
 
@@ -199,14 +199,14 @@ def test_the_webshops_are_those_of_the_demo(tmp_path):
         f"SELECT count(*), sum(turnover), sum(turnover * turnover) FROM '{predictions}' "
         "GROUP BY predicted ORDER BY predicted DESC"
     ).fetchall()
-    assert [row[0] for row in rows] == WEBSHOPS["predicted_counts"]
-    assert [row[1] for row in rows] == pytest.approx(WEBSHOPS["predicted_sums"], abs=1)
-    assert [row[2] for row in rows] == pytest.approx(WEBSHOPS["predicted_squares"], rel=1e-9)
+    assert [row[0] for row in rows] == EXAMPLES[1]["predicted_counts"]
+    assert [row[1] for row in rows] == pytest.approx(EXAMPLES[1]["predicted_sums"], abs=1)
+    assert [row[2] for row in rows] == pytest.approx(EXAMPLES[1]["predicted_squares"], rel=1e-9)
     cells = {
         (true, predicted): n
         for true, predicted, n in duckdb.sql(
             f"SELECT \"true\", predicted, count(*) FROM '{test_set}' GROUP BY ALL"
         ).fetchall()
     }
-    names = WEBSHOPS["classes"]
-    assert [[cells.get((g, h), 0) for h in names] for g in names] == WEBSHOPS["test"]
+    names = EXAMPLES[1]["classes"]
+    assert [[cells.get((g, h), 0) for h in names] for g in names] == EXAMPLES[1]["test"]

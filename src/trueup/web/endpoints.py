@@ -17,12 +17,13 @@ from starlette.types import Message, Receive, Scope, Send
 
 from trueup import __version__
 from trueup.errors import DataError, FileError, TrueupError
-from trueup.web.examples import EXAMPLES
 from trueup.web.guessing import guess
 from trueup.web.limits import BusyError, Limits, limited, problem
 from trueup.web.sessions import ROLES, Session, Sessions
 from trueup.web.workers import Workers
 
+EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+"""Examples to load on the page, each with where it comes from."""
 TOKEN = "x-trueup-session"
 FILES = {"table": ("table.csv", "text/csv"), "report": ("report.html", "text/html")}
 # A report is somebody's data in our origin: it may never run or load anything.
