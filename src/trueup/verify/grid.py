@@ -58,8 +58,8 @@ class Tally:
         The case.
     answered, warned, refused : int
         Replications with an answer, those of them with a warning, and those without an answer.
-    covered, missed_in_silence : (K,) int
-        Intervals that hold the truth; those that do not and came without a warning.
+    covered : (K,) int
+        Intervals that hold the truth.
     mse, naive_mse : (K,) float
         Mean squared errors of the estimate and of the uncorrected figure, over the total squared.
     gain, gain_error : float
@@ -72,7 +72,6 @@ class Tally:
     warned: int
     refused: int
     covered: NDArray[np.int64]
-    missed_in_silence: NDArray[np.int64]
     mse: Floats
     naive_mse: Floats
     gain: float
@@ -188,7 +187,7 @@ def run_cell(
 def _tally(cell: Cell, refused: int, inside: Any, warned: Any, error: Any, naive: Any) -> Tally:
     R, none, zero = len(warned), np.zeros(cell.K, np.int64), np.zeros(cell.K)
     if R < 2:
-        return Tally(cell, R, R, refused, none, none, zero, zero, 0.0, 0.0)
+        return Tally(cell, R, R, refused, none, zero, zero, 0.0, 0.0)
     gain = (naive**2).sum(axis=1) - (error**2).sum(axis=1)
     return Tally(
         cell,
@@ -196,7 +195,6 @@ def _tally(cell: Cell, refused: int, inside: Any, warned: Any, error: Any, naive
         int(warned.sum()),
         refused,
         inside.sum(axis=0),
-        (~inside & ~warned[:, None]).sum(axis=0),
         np.asarray((error**2).mean(axis=0)),
         np.asarray((naive**2).mean(axis=0)),
         float(gain.mean()),

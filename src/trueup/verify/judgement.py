@@ -35,15 +35,11 @@ def judge_calibration(found: list[tuple[RankCase, NDArray[np.float64]]]) -> list
         mine = [(p.min(), case) for case, p in found if case.method == method]
         size = sum(len(p) for case, p in found if case.method == method)
         worst, case = min(mine, key=lambda pair: float(pair[0]))
+        what = f"ranks of {method} are uniform, K in {sorted({c.K for _, c in mine})}"
+        figure = f"p = {worst:.2g} ({case}, {case.replications:,} truths)"
+        holds = bool(worst > bound)
         findings.append(
-            Finding.judged(
-                "calibration",
-                f"ranks of {method} are uniform, K in {sorted({c.K for _, c in mine})}",
-                size,
-                f"p = {worst:.2g} ({case}, {case.replications:,} truths)",
-                f"p > {bound:.1g}",
-                bool(worst > bound),
-            )
+            Finding.judged("calibration", what, size, figure, f"p > {bound:.1g}", holds)
         )
     return findings
 
@@ -97,14 +93,10 @@ def _mostly_warned(tally: Tally) -> bool:
 def _least_likely(what: str, tallies: list[Tally], tests: int) -> Finding:
     """Return the finding for the cell whose coverage is least likely; any too low is a breach."""
     t = min(tallies, key=lambda t: _chance(int(t.covered.min()), t.answered))
-    return Finding.judged(
-        "coverage",
-        what,
-        len(tallies),
-        f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})",
-        f"≥ {least_covered(t.answered, tests) / t.answered:.1%}",
-        not any(_too_low(t, tests) for t in tallies),
-    )
+    worst = f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})"
+    bound = f"≥ {least_covered(t.answered, tests) / t.answered:.1%}"
+    holds = not any(_too_low(t, tests) for t in tallies)
+    return Finding.judged("coverage", what, len(tallies), worst, bound, holds)
 
 
 def doubtful(tally: Tally) -> bool:
@@ -123,16 +115,9 @@ def judge_again(again: list[Tally]) -> list[Finding]:
     if warned:
         low = [t for t in warned if _too_low(t, tests)]
         least = min((t.warned / t.answered for t in low), default=1.0)
-        findings.append(
-            Finding(
-                "coverage",
-                "doubtful cells again, mostly a warning",
-                len(warned),
-                f"{len(low)} below the bound, the least often warned in {least:.0%}",
-                "warned > 50%",
-                SAYS_SO if low else HOLDS,
-            )
-        )
+        what, verdict = "doubtful cells again, mostly a warning", SAYS_SO if low else HOLDS
+        worst = f"{len(low)} below the bound, the least often warned in {least:.0%}"
+        findings.append(Finding("coverage", what, len(warned), worst, "warned > 50%", verdict))
     return findings
 
 
@@ -150,28 +135,19 @@ def _pooled(tallies: list[Tally]) -> Finding:
     if not pools:
         return Finding("coverage", "pooled over pairs of factors", 0, "none", "", SHOWN)
     _, covered, R, key = min(pools)
-    return Finding.judged(
-        "coverage",
-        "pooled over pairs of factors, no warning",
-        len(pools),
-        f"{covered / R:.1%} of {R:,} ({' '.join(key)} class)",
-        f"≥ {least_covered(R, len(pools)) / R:.1%}",
-        all(covered >= least_covered(R, len(pools)) for _, covered, R, _ in pools),
-    )
+    worst = f"{covered / R:.1%} of {R:,} ({' '.join(key)} class)"
+    bound = f"≥ {least_covered(R, len(pools)) / R:.1%}"
+    holds = all(covered >= least_covered(R, len(pools)) for _, covered, R, _ in pools)
+    what = "pooled over pairs of factors, no warning"
+    return Finding.judged("coverage", what, len(pools), worst, bound, holds)
 
 
 def _said(fails: list[Tally]) -> Finding:
-    if not fails:
-        return Finding("coverage", "fails, and says so", 0, "none", "warned > 50%", HOLDS)
-    t = worst_cell(fails)
-    return Finding(
-        "coverage",
-        "fails, and says so",
-        len(fails),
-        f"{t.covered.min() / t.answered:.1%}, warned {t.warned / t.answered:.0%} ({t.cell})",
-        "warned > 50%",
-        SAYS_SO,
-    )
+    worst, verdict = "none", HOLDS
+    if fails:
+        t, verdict = worst_cell(fails), SAYS_SO
+        worst = f"{t.covered.min() / t.answered:.1%}, warned {t.warned / t.answered:.0%} ({t.cell})"
+    return Finding("coverage", "fails, and says so", len(fails), worst, "warned > 50%", verdict)
 
 
 def _warned_in_vain(holding: list[Tally]) -> Iterable[Finding]:
@@ -191,14 +167,8 @@ def _error(tallies: list[Tally]) -> Finding:
     better = sum(t.gain > ERRORS * t.gain_error for t in answered)
     worse = sum(t.gain < -ERRORS * t.gain_error for t in answered)
     ratio = float(np.median([t.mse.sum() / t.naive_mse.sum() for t in answered]))
-    return Finding(
-        "error",
-        "MSE against no correction",
-        len(answered),
-        f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, the rest undecided",
-        "",
-        SHOWN,
-    )
+    words = f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, the rest undecided"
+    return Finding("error", "MSE against no correction", len(answered), words, "", SHOWN)
 
 
 def worst_cell(tallies: list[Tally]) -> Tally:
@@ -225,13 +195,6 @@ def judge_groups(found: list[tuple[dict[str, Any], NDArray[np.float64]]]) -> lis
     if not margins:
         return []
     slack, mean, error, name, R = min(margins)
-    return [
-        Finding.judged(
-            "groups",
-            "95% intervals of groups, pooled by factor",
-            len(margins),
-            f"{mean:.1%} ± {error:.1%} ({name}, {R} runs)",
-            f"≥ {LEAST:.0%} − 5 errors",
-            slack >= 0,
-        )
-    ]
+    what, worst = "95% intervals of groups, pooled by factor", f"{mean:.1%} ± {error:.1%}"
+    worst, bound = f"{worst} ({name}, {R} runs)", f"≥ {LEAST:.0%} − 5 errors"
+    return [Finding.judged("groups", what, len(margins), worst, bound, slack >= 0)]

@@ -43,15 +43,11 @@ def _ppi(seed: int) -> Finding:
         ours = classical.difference(
             cells[0], v_hat, u_hat, w_hat, cells[1], cells[2], power_tuning=lam is None
         )
-        assert ours.lower is not None
-        assert ours.upper is not None
+        ends = np.array([ours.lower, ours.upper], float)
         for g in range(K):
             arrays = (y[test] * (s[test] == g), y[test] * (s_hat[test] == g), y * (s_hat == g))
-            lower, upper = ppi_py.ppi_mean_ci(*arrays, alpha=0.05, lam=lam)
-            off += [
-                abs(ours.lower[g] / (N * np.squeeze(lower)) - 1),
-                abs(ours.upper[g] / (N * np.squeeze(upper)) - 1),
-            ]
+            theirs = np.squeeze(ppi_py.ppi_mean_ci(*arrays, alpha=0.05, lam=lam))
+            off += list(np.abs(ends[:, g] / (N * theirs) - 1))
     worst = float(max(off))
     return Finding.judged("peers", what, len(off), f"relative {worst:.1g}", "1e-8", worst < 1e-8)
 

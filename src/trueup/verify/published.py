@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from trueup.api import correct_counts
@@ -14,6 +16,7 @@ from trueup.study.verdict import error_figures
 from trueup.verify.findings import Finding
 
 ERRORS = 5.0
+judged = partial(Finding.judged, "published")
 
 PECULIAR_MEAN = 4.91
 """By quadrature; the paper prints 5.0 from its own draws (see docs/paper-map.md, errata)."""
@@ -59,14 +62,8 @@ def _examples(seed: int) -> Finding:
         and off < ERRORS
     )
     worst = f"constrained mean {example['mean'][0]:.2f}, exact {PECULIAR_MEAN}, paper 5.0"
-    return Finding.judged(
-        "published",
-        "Meertens et al. 2019: both examples",
-        4,
-        worst,
-        "digits; 5 errors",
-        bool(right),
-    )
+    what = "Meertens et al. 2019: both examples"
+    return judged(what, 4, worst, "digits; 5 errors", bool(right))
 
 
 def _table(seed: int, replications: int) -> Finding:
@@ -84,15 +81,7 @@ def _table(seed: int, replications: int) -> Finding:
             (line.bias, line.mse), (line.bias_error, line.mse_error), printed, rounding, strict=True
         ):
             off.append((abs(ours - paper) / (error * both + digit), f"{line.method} n={line.n}"))
-    worst, name = max(off)
-    return Finding.judged(
-        "published",
-        "Meertens et al. 2019: Table 1",
-        len(off),
-        f"{worst:.1f} errors ({name})",
-        "< 5",
-        worst < 5,
-    )
+    return _within_errors("Meertens et al. 2019: Table 1", off)
 
 
 def _kloos(seed: int, replications: int) -> Finding:
@@ -108,49 +97,37 @@ def _kloos(seed: int, replications: int) -> Finding:
         found = error_figures(100 * (outcome.estimate[:, 1] / N - 0.5))
         digit = 2 * printed * 0.0005
         off.append((abs(found["mse"] - printed**2) / (found["mse_error"] + digit), name))
+    return _within_errors("Kloos et al. 2021: Table 2", off)
+
+
+def _within_errors(what: str, off: list[tuple[float, str]]) -> Finding:
     worst, name = max(off)
-    return Finding.judged(
-        "published",
-        "Kloos et al. 2021: Table 2",
-        len(off),
-        f"{worst:.1f} errors ({name})",
-        "< 5",
-        worst < 5,
-    )
+    return judged(what, len(off), f"{worst:.1f} errors ({name})", "< 5", worst < ERRORS)
 
 
 def _olofsson() -> Finding:
     later = classical.calibrated(MAP_2014.T, PIXELS_2014, design="by_prediction")
     first = classical.calibrated(MAP_2013.T, HECTARES_2013, design="by_prediction")
-    assert later.estimate is not None
-    assert later.sd is not None
-    assert first.estimate is not None
-    assert first.sd is not None
+    areas, errors = (np.asarray(x, float) for x in (first.estimate, first.sd))
+    change, error = (float(np.asarray(x)[0]) for x in (later.estimate, later.sd))
     off = [
-        abs(round(float(later.estimate[0])) - 235_086),
-        abs(round(float(1.96 * later.sd[0])) - 68_418),
-        *np.abs(np.round(first.estimate) - AREAS_2013),
-        *np.abs(np.round(first.sd) - ERRORS_2013),
+        abs(round(change) - 235_086),
+        abs(round(1.96 * error) - 68_418),
+        *np.abs(np.round(areas) - AREAS_2013),
+        *np.abs(np.round(errors) - ERRORS_2013),
     ]
-    return Finding.judged(
-        "published", "Olofsson et al. 2013 and 2014: areas", len(off), f"off by {max(off):g}",
-        "to the digit", max(off) == 0,
-    )  # fmt: skip
+    what = "Olofsson et al. 2013 and 2014: areas"
+    return judged(what, len(off), f"off by {max(off):g}", "to the digit", max(off) == 0)
 
 
 def _rogan_gladen() -> Finding:
     off = []
     for positive, tested, se, sp, printed in HERDS:
-        test = np.array([[round(1000 * se), round(1000 * (1 - se))],
-                         [round(1000 * (1 - sp)), round(1000 * sp)]])  # fmt: skip
-        est = correct_counts(
-            test, [positive, tested - positive], method="inverse", design="shifted", draws=100,
-            seed=0,
-        )  # fmt: skip
+        test = np.rint(1000 * np.array([[se, 1 - se], [1 - sp, sp]]))
+        counts = [positive, tested - positive]
+        est = correct_counts(test, counts, method="inverse", design="shifted", draws=100, seed=0)
         share = 100 * est.rows()[0]["estimate"] / tested
         digits = 1 if printed == 5.1 else 2
         off.append(abs(round(max(share, 0.0), digits) - printed))
-    return Finding.judged(
-        "published", "Rogan–Gladen: four textbook herds", len(off), f"off by {max(off):.2g}",
-        "to the digit", max(off) < 1e-9,
-    )  # fmt: skip
+    what = "Rogan–Gladen: four textbook herds"
+    return judged(what, len(off), f"off by {max(off):.2g}", "to the digit", max(off) < 1e-9)
