@@ -8,7 +8,16 @@ import numpy as np
 
 from trueup.draws.samplers import rhat
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
+from trueup.present.plots.style import (
+    Palette,
+    Spec,
+    finish,
+    layer,
+    palette,
+    quantity,
+    shortened,
+    words,
+)
 
 MOST_TRACES = 6
 POINTS = 24
@@ -49,88 +58,48 @@ def _traces(trace: dict[str, Any], colours: Palette) -> Spec:
         for t, x in zip(sweeps, beta[c], strict=True)
     ]
     x = quantity("sweep", title=None, axis={"grid": False}, scale={"nice": False})
-    y: Spec = {
-        "type": "quantitative",
-        "title": "share of the class",
-        "axis": {"format": ".1~%", "tickCount": 5},
-        "scale": {"zero": False},
-    }
-    return {
-        "title": _heading(
-            f"{len(chosen)} chains; grey: where 90% of all chains are, and their median"
-        ),
-        "width": 560,
-        "height": 170,
-        "layer": [
-            {
-                "data": {"values": band},
-                "mark": {"type": "area", "color": colours.faint, "opacity": 0.25},
-                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
-            },
-            {
-                "data": {"values": lines},
-                "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.8},
-                "encoding": {
-                    "x": x,
-                    "y": y | {"field": "share"},
-                    "color": words("chain", scale={"range": list(colours.series)}, legend=None),
-                },
-            },
-            {
-                "data": {"values": band},
-                "mark": {"type": "line", "strokeWidth": 2, "color": colours.ink},
-                "encoding": {"x": x, "y": y | {"field": "middle"}},
-            },
-        ],
-    }
+    axis = {"format": ".1~%", "tickCount": 5}
+
+    def y(field: str) -> Spec:
+        return quantity(field, title="share of the class", axis=axis, scale={"zero": False})
+
+    colour = words("chain", scale={"range": list(colours.series)}, legend=None)
+    area = {"type": "area", "color": colours.faint, "opacity": 0.25}
+    thin = {"type": "line", "strokeWidth": 1, "opacity": 0.8}
+    thick = {"type": "line", "strokeWidth": 2, "color": colours.ink}
+    layers = [
+        layer(band, area, x=x, y=y("low"), y2={"field": "high"}),
+        layer(lines, thin, x=x, y=y("share"), color=colour),
+        layer(band, thick, x=x, y=y("middle")),
+    ]
+    title = f"{len(chosen)} chains; grey: where 90% of all chains are, and their median"
+    return {"title": _heading(title), "width": 560, "height": 170, "layer": layers}
 
 
 def _running(trace: dict[str, Any], colours: Palette) -> Spec:
     sweeps, beta = trace["sweeps"], trace["beta"]
     ends = np.unique(np.linspace(min(12, len(sweeps)), len(sweeps), POINTS).astype(int))
+    found = [min(rhat(beta[:, int(trace["burn"] * end) : end]), 10.0) for end in ends]
     values = [
-        {
-            "sweep": int(sweeps[end - 1]),
-            "rhat": float(min(rhat(beta[:, int(trace["burn"] * end) : end]), 10.0)),
-        }
-        for end in ends
+        {"sweep": int(sweeps[end - 1]), "rhat": float(x)}
+        for end, x in zip(ends, found, strict=True)
     ]
     scale = {"nice": False, "domain": [int(sweeps[0]), int(sweeps[-1])]}
     x = quantity("sweep", title="sweep after the warm-up", axis={"grid": False}, scale=scale)
-    blue = colours.corrected
-    highest = max([1.02, *(row["rhat"] for row in values)])
-    y: Spec = {
-        "type": "quantitative",
-        "title": "R-hat",
-        "scale": {"domain": [min([1.0, *(row["rhat"] for row in values)]), highest]},
-        "axis": {"tickCount": 4, "format": ".3~f"},
-    }
-    return {
-        "title": _heading(
-            f"R-hat of the run so far, without its first fifth; below {WANTED} (dashed) is wanted"
-        ),
-        "width": 560,
-        "height": 100,
-        "layer": [
-            {
-                "data": {"values": values},
-                "mark": {"type": "line", "point": {"color": blue}, "color": blue},
-                "encoding": {
-                    "x": x,
-                    "y": y | {"field": "rhat"},
-                    "tooltip": [
-                        quantity("sweep", format=","),
-                        quantity("rhat", format=".4f"),
-                    ],
-                },
-            },
-            {
-                "data": {"values": [{"wanted": WANTED}]},
-                "mark": {"type": "rule", "strokeDash": [5, 3], "color": colours.naive},
-                "encoding": {"y": y | {"field": "wanted"}},
-            },
-        ],
-    }
+    scale = {"domain": [float(min(1.0, *found)), float(max(1.02, *found))]}
+    axis = {"tickCount": 4, "format": ".3~f"}
+    y, wanted = (
+        quantity(field, title="R-hat", scale=scale, axis=axis) for field in ("rhat", "wanted")
+    )
+    line = {"type": "line", "point": {"color": colours.corrected}, "color": colours.corrected}
+    rule = {"type": "rule", "strokeDash": [5, 3], "color": colours.naive}
+    tooltip = [quantity("sweep", format=","), quantity("rhat", format=".4f")]
+    layers = [
+        layer(values, line, x=x, y=y, tooltip=tooltip),
+        layer([{"wanted": WANTED}], rule, y=wanted),
+    ]
+    title = f"R-hat of the run so far, without its first fifth; below {WANTED} (dashed) is wanted"
+    return {"title": _heading(title), "width": 560, "height": 100, "layer": layers}
 
 
 def _heading(text: str) -> Spec:

@@ -17,6 +17,7 @@ from trueup.present.plots.style import (
     both_figures,
     finish,
     heading,
+    layer,
     names,
     number_labels,
     palette,
@@ -90,15 +91,8 @@ def _panel(x: Floats, row: dict[str, Any], label: str, colours: Palette, width: 
     ]
     form = range_format([row["naive"], row["estimate"]])
     tooltip = [words("figure", title=" "), quantity("value", format=form, title="value")]
-    lines: Spec = {
-        "data": {"values": marks},
-        "mark": {"type": "rule", "strokeWidth": 2.5},
-        "encoding": {"x": across | {"field": "value"}, "tooltip": tooltip}
-        | both_figures(colours, "strokeDash"),
-    }
-    return {
-        "title": heading(label),
-        "width": width,
-        "height": 130,
-        "layer": [bars(edges, height, row, colours.corrected, across), lines],
-    }
+    rule = {"type": "rule", "strokeWidth": 2.5}
+    both = both_figures(colours, "strokeDash")
+    lines = layer(marks, rule, x=across | {"field": "value"}, tooltip=tooltip, **both)
+    layers = [bars(edges, height, row, colours.corrected, across), lines]
+    return {"title": heading(label), "width": width, "height": 130, "layer": layers}

@@ -21,8 +21,10 @@ from trueup.present.plots.style import (
     figure_tooltip,
     finish,
     heading,
+    layer,
     number_labels,
     palette,
+    quantity,
     range_format,
     shortened,
 )
@@ -140,48 +142,31 @@ def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) ->
         row["time"] = clean(est.groups.labels[b][0])
     calendar = all(_is_date(row["time"]) for row in rows)
     ends = domain([row[f] for row in rows for f in ("naive", "corrected", "lower", "upper")])
+    x: Spec = {"field": "time", "title": None}
     if calendar:
-        x: Spec = {"field": "time", "type": "temporal", "title": None, "axis": {"grid": False}}
-        x["scale"] = {"type": "utc"}
+        x |= {"type": "temporal", "scale": {"type": "utc"}, "axis": {"grid": False}}
     else:
-        x = {
-            "field": "time",
-            "type": "ordinal",
-            "title": None,
-            "scale": {"domain": [row["time"] for row in rows], "type": "point", "padding": 0.3},
-            "axis": {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8},
-        }
-    y = {
-        "type": "quantitative",
-        "title": None,
-        "axis": {"labelExpr": number_labels(ends), "tickCount": 5},
-        "scale": {"domain": ends, "nice": True},
-    }
+        times = [row["time"] for row in rows]
+        x |= {"type": "ordinal", "scale": {"domain": times, "type": "point", "padding": 0.3}}
+        x["axis"] = {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8}
+
+    def y(field: str) -> Spec:
+        axis = {"labelExpr": number_labels(ends), "tickCount": 5}
+        return quantity(field, title=None, axis=axis, scale={"domain": ends, "nice": True})
+
     lines = [
         row | {"figure": figure, "value": row[field]}
         for figure, field in ((CORRECTED, "corrected"), (NAIVE, "naive"))
         for row in rows
     ]
     legend = {"symbolType": "stroke", "symbolStrokeWidth": 2}
-    return {
-        "title": heading(shortened(est.classes[g])),
-        "width": 560,
-        "height": 150,
-        "layer": [
-            {
-                "data": {"values": rows},
-                "mark": {"type": "area", "color": colours.corrected, "opacity": 0.25},
-                "encoding": {"x": x, "y": y | {"field": "lower"}, "y2": {"field": "upper"}},
-            },
-            {
-                "data": {"values": lines},
-                "mark": {"type": "line", "strokeWidth": 2, "point": len(rows) <= 60},
-                "encoding": {
-                    "x": x,
-                    "y": y | {"field": "value"},
-                    "tooltip": figure_tooltip("period", rows[0], range_format(ends)),
-                }
-                | both_figures(colours, "strokeDash", legend=legend),
-            },
-        ],
-    }
+    both = both_figures(colours, "strokeDash", legend=legend)
+    tooltip = figure_tooltip("period", rows[0], range_format(ends))
+    area = {"type": "area", "color": colours.corrected, "opacity": 0.25}
+    line = {"type": "line", "strokeWidth": 2, "point": len(rows) <= 60}
+    layers = [
+        layer(rows, area, x=x, y=y("lower"), y2={"field": "upper"}),
+        layer(lines, line, x=x, y=y("value"), tooltip=tooltip, **both),
+    ]
+    title = heading(shortened(est.classes[g]))
+    return {"title": title, "width": 560, "height": 150, "layer": layers}

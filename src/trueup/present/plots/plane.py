@@ -9,7 +9,16 @@ import numpy as np
 from trueup.draws.contingency import plug_in
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats
-from trueup.present.plots.style import Palette, Spec, finish, palette, quantity, shortened, words
+from trueup.present.plots.style import (
+    Palette,
+    Spec,
+    finish,
+    layer,
+    palette,
+    quantity,
+    shortened,
+    words,
+)
 
 MOST_DRAWS = 1000
 SIDE = 300
@@ -108,32 +117,17 @@ def _panel(
         )
         for name, chosen in kinds.items()
     }
-    point_mark = {"type": "point", "filled": True}
-    marks: list[Spec] = [
-        {
-            # one word for all draws, not one in each row: there are many
-            "data": {"values": dots(draws, box)},
-            "transform": [{"calculate": f"'{DRAWS}'", "as": "what"}],
-            "mark": point_mark | {"size": 12, "opacity": 0.35, "clip": True, "aria": False},
-        }
+    mark = {"type": "point", "filled": True}
+    small = mark | {"size": 12, "opacity": 0.35, "clip": True, "aria": False}
+    rect = {"type": "rect", "opacity": 0.35, "clip": True}
+    allowed = [row | {"what": ALLOWED} for row in permitted(shares)]
+    layers = [
+        layer(allowed, rect, x=x, x2={"field": "q2"}, y=y, y2={"field": "p2"}, color=look["color"]),
+        # one word for all draws, not one in each row: there are many
+        layer(dots(draws, box), small, x=x, y=y, **look)
+        | {"transform": [{"calculate": f"'{DRAWS}'", "as": "what"}]},
     ]
     if point is not None:
-        marks.append(
-            {
-                "data": {"values": [{"what": PLUG_IN, "q": point[0], "p": point[1]}]},
-                "mark": point_mark | {"size": 160, "opacity": 1},
-            }
-        )
-    permit: Spec = {
-        "data": {"values": [row | {"what": ALLOWED} for row in permitted(shares)]},
-        "mark": {"type": "rect", "opacity": 0.35, "clip": True},
-        "encoding": {
-            "x": x,
-            "x2": {"field": "q2"},
-            "y": y,
-            "y2": {"field": "p2"},
-            "color": look["color"],
-        },
-    }
-    layers = [permit, *(mark | {"encoding": {"x": x, "y": y} | look} for mark in marks)]
+        own = [{"what": PLUG_IN, "q": point[0], "p": point[1]}]
+        layers.append(layer(own, mark | {"size": 160, "opacity": 1}, x=x, y=y, **look))
     return {"width": SIDE, "height": SIDE, "layer": layers}

@@ -132,6 +132,11 @@ def words(field: str, **more: Any) -> Spec:
     return {"field": field, "type": "nominal", **more}
 
 
+def layer(values: list[Any], mark: Spec, **encoding: Any) -> Spec:
+    """Draw a mark for each of these values."""
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
+
+
 def both_figures(colours: Palette, other: str, **more: Any) -> dict[str, Spec]:
     """Encode `figure` by colour and by "shape" or "strokeDash": it reads in black and white too."""
     ranges = {
@@ -179,17 +184,15 @@ def bars(edges: Any, heights: Any, row: dict[str, Any], colour: str, x: Spec) ->
         }
         for a, b, h in zip(edges[:-1], edges[1:], heights, strict=True)
     ]
-    return {
-        "data": {"values": values},
-        "mark": {"type": "rect", "color": colour},
-        "encoding": {
-            "x": x | {"field": "from"},
-            "x2": {"field": "to"},
-            "y": quantity("height", axis=None, scale={"domainMin": 0}),
-            "y2": {"datum": 0},
-            "opacity": {"condition": {"test": "datum.inside", "value": 0.7}, "value": 0.28},
-        },
-    }
+    return layer(
+        values,
+        {"type": "rect", "color": colour},
+        x=x | {"field": "from"},
+        x2={"field": "to"},
+        y=quantity("height", axis=None, scale={"domainMin": 0}),
+        y2={"datum": 0},
+        opacity={"condition": {"test": "datum.inside", "value": 0.7}, "value": 0.28},
+    )
 
 
 def clean(label: Hashable) -> str:

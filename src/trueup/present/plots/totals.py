@@ -18,9 +18,11 @@ from trueup.present.plots.style import (
     clean,
     figure_tooltip,
     finish,
+    layer,
     names,
     number_labels,
     palette,
+    quantity,
     range_format,
     shortened,
     words,
@@ -130,37 +132,30 @@ def dots(
         scale={"domain": [row["label"] for row in data]},
         axis={"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8},
     )
-    axis = {
-        "labelExpr": number_labels(everything),
-        "tickCount": ticks,
-        "labelOverlap": "greedy",
-        "labelSeparation": 8,
-    }
-    x = {"type": "quantitative", "title": title, "scale": scale, "axis": axis}
-    tooltip = figure_tooltip(name, data[0], range_format(everything))
-    layers: list[Spec] = [
-        {
-            "data": {"values": [row | {"figure": figure} for row in data]},
-            "mark": {"type": "point", "filled": True, "opacity": 1, "size": area},
-            "encoding": {"x": x | {"field": field}, "y": y, "tooltip": tooltip}
-            | both_figures(colours, "shape"),
-        }
+    axis = {"labelExpr": number_labels(everything), "tickCount": ticks}
+    axis |= {"labelOverlap": "greedy", "labelSeparation": 8}
+
+    def x(field: str) -> Spec:
+        return quantity(field, title=title, scale=scale, axis=axis)
+
+    more = {"y": y, "tooltip": figure_tooltip(name, data[0], range_format(everything))}
+    dot = {"type": "point", "filled": True, "opacity": 1}
+    layers = [
+        layer(
+            [row | {"figure": figure} for row in data],
+            dot | {"size": area},
+            x=x(field),
+            **more,
+            **both_figures(colours, "shape"),
+        )
         for figure, field, area in ((CORRECTED, "corrected", 90), (NAIVE, "naive", 45))
     ]
     known = [row for row in drawn if row["lower"] is not None]
     if known:
-        lines: Spec = {
-            "data": {"values": known},
-            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "strokeCap": "round"},
-            "encoding": {
-                "x": x | {"field": "from"},
-                "x2": {"field": "upper"},
-                "y": y,
-                "color": {"value": colours.corrected},
-                "tooltip": tooltip,
-            },
-        }
-        layers.insert(0, lines)
+        line = {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "strokeCap": "round"}
+        colour = {"value": colours.corrected}
+        ends = {"x": x("from"), "x2": {"field": "upper"}}
+        layers.insert(0, layer(known, line, **ends, color=colour, **more))
     cut = left is not None and any(row["lower"] < left for row in known)
     size = step or (26 if len(data) <= 20 else 18)
     return {"layer": layers, "height": {"step": size}, "cut": cut}
