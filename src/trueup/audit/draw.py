@@ -300,7 +300,7 @@ def _by_size(
     rate = (n - certain) / rest if certain < n else 0.0
     if certain == n:  # the n largest are the draw
         rate = 1.0 / max(population.largest(size, n)[-1], 1e-300)
-    ids = population.lots(id, [], n, seed, size, rate)[()]
+    ids = population.lots(id, [], n, seed, (size, rate))[()]
     y_of = {plain(i): float(y) for i, y in population.rows([id], value=size, id=id, among=ids)}
     if len(y_of) < n:
         raise _twice(population, id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,6 @@ import numpy as np
 
 from trueup.errors import DataError, OptionError
 from trueup.read.table import (
-    Missing,
-    Progress,
     Table,
     Tally,
     check_value_kind,
@@ -67,19 +65,12 @@ class AggregatedTable:
         return table
 
     def tally(
-        self,
-        keys: Sequence[str],
-        value: str | None,
-        *,
-        nullable: Collection[str] = (),
-        missing: Missing = "refuse",
-        progress: Progress | None = None,
+        self, keys: Sequence[str], value: str | None, progress: Any = None, **options: Any
     ) -> Tally:
         """Add up counts, sums and squares per combination of `keys`.
 
         Without squares, the units of a row are taken to have equal values.
         """
-        options: dict[str, Any] = {"nullable": nullable, "missing": missing}
         counted = self._table.tally(keys, self._count, progress=progress, **options)
         units = np.rint(counted.sums).astype(np.int64)
         if not units.sum():
@@ -120,7 +111,7 @@ class AggregatedTable:
 
 def looks_aggregated(table: Table, rows: int) -> str | None:
     """Return the column that seems to say how many units a row stands for, of a short table."""
-    if rows > FEW_ROWS or isinstance(table, AggregatedTable):
+    if rows > FEW_ROWS or hasattr(table, "exact"):
         return None
     for column, kind in table.kinds().items():
         if kind == "integer" and column.casefold() in COUNTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,12 +18,12 @@ from trueup.read.table import (
     LEAST_VALUE,
     NEGATIVE,
     NO_BAND,
+    BySize,
     Kind,
-    Missing,
+    Lots,
     Progress,
-    Tally,
-    check_value_kind,
-    make_tally,
+    Rows,
+    Table,
     refuse_missing,
 )
 
@@ -31,23 +31,20 @@ INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
 TICK = 0.2  # seconds between looks at the progress of a query
 
 
-class DuckTable:
+class DuckTable(Table):
     """A table of units that DuckDB can put in a FROM clause; see `RelationTable`, `FileTable`."""
 
-    name: str
     _made: tuple[str, str, str] | None = None  # a column that we make: its name, its source, SQL
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
-        """Return the table with a column of bins: how many of the edges a value is above."""
+        """Count the edges below a value in SQL."""
         x = self._number(column)
         if self.kinds()[column] not in ("number", "integer", "boolean"):
             x = f"TRY_CAST({identifier(column)} AS DOUBLE)"
         above = " + ".join(f"({x} > {_literal(float(edge))})::BIGINT" for edge in edges) or "0"
         return self._with(name, column, f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
 
-    def banded(self, name: str, value: str) -> DuckTable:
-        """Return the table with a column of fine bands of its value; see `fine_bands`."""
-        check_value_kind(self, value, self.kinds()[value])
+    def _banded(self, name: str, value: str) -> DuckTable:
         y = self._number(value)
         size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
         band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"
@@ -72,7 +69,7 @@ class DuckTable:
         name, of = self._made[:2] if self._made else ("", "")
         return self._source([of if c == name and name else c for c in columns], value)
 
-    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, progress: Progress | None = None) -> Rows:
         raise NotImplementedError
 
     def _types(self) -> dict[str, str]:
@@ -83,7 +80,7 @@ class DuckTable:
         """Return the FROM clause for a query of these columns and this value."""
         raise NotImplementedError
 
-    def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    def _labels(self, rows: Rows, columns: Sequence[str]) -> Rows:
         """Return the rows with the labels of these leading columns as their own kind."""
         return rows
 
@@ -91,10 +88,6 @@ class DuckTable:
         """Return the columns and the kind of values that each holds."""
         found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
         return found | ({self._made[0]: "integer"} if self._made else {})
-
-    def order(self, column: str) -> list[Hashable] | None:
-        """Return None: a file says nothing about the order of its labels."""
-        return None
 
     def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
         """Return the query of `tally`; the `careful` one counts and skips unusable values."""
@@ -120,34 +113,16 @@ class DuckTable:
             f"GROUP BY {groups}"
         )
 
-    def tally(
-        self,
-        keys: Sequence[str],
-        value: str | None,
-        *,
-        nullable: Collection[str] = (),
-        missing: Missing = "refuse",
-        progress: Progress | None = None,
-    ) -> Tally:
-        """Count units and total `value` per combination of `keys`."""
-        if value is not None:
-            check_value_kind(self, value, self.kinds()[value])
+    def _grouped(self, keys: Sequence[str], value: str | None, progress: Progress | None) -> Rows:
         rows = self._query(self.tally_sql(keys, value), progress)
         figures = np.array([row[len(keys) + 2 :] for row in rows if row[-1] is not None], float)
         if value is not None and not np.isfinite(figures).all():  # NaN shows in every sum
             rows = self._query(self.tally_sql(keys, value, careful=True), progress)
-        rows = self._labels(rows, keys)
-        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+        return self._labels(rows, keys)
 
-    def rows(
-        self,
-        columns: Sequence[str],
-        *,
-        value: str | None = None,
-        id: str | None = None,
-        among: Sequence[Hashable] = (),
-    ) -> list[tuple[Any, ...]]:
-        """Return these columns, then the value: of every unit, or of the ids `among`."""
+    def _rows(
+        self, columns: Sequence[str], value: str | None, id: str | None, among: Sequence[Hashable]
+    ) -> Rows:
         chosen = [*map(self._column, columns), *([self._number(value)] if value else [])]
         source = self._from([column for column in columns if column != id], value)
         sql = f"SELECT {', '.join(chosen)} FROM {source}"
@@ -156,18 +131,14 @@ class DuckTable:
         return self._labels(self._query(sql), columns)
 
     def lots(
-        self,
-        id: str,
-        keys: Sequence[str],
-        most: int,
-        seed: int,
-        size: str | None = None,
-        rate: float = 1.0,
-    ) -> dict[tuple[Hashable, ...], list[Hashable]]:
+        self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
+    ) -> Lots:
         """Draw lots in one scan, which keeps no more than `most` units of each combination."""
         rank = f"((md5_number_lower(concat('{seed}:', {identifier(id)})) >> 11) + 0.5) / {2**53}.0"
         where, columns = "", [self._column(key) for key in keys]
-        if size is not None:
+        size = None
+        if by is not None:
+            size, rate = by
             y = self._number(size)
             p = f"least({rate!r}::DOUBLE * {y}, 1.0)"
             rank = f"(({rank}) / (1 - ({rank}))) * (1 - {p}) / {p}"
@@ -181,11 +152,6 @@ class DuckTable:
         if nulls := sum(row[-2] for row in rows):
             refuse_missing(self, id, nulls)
         return {row[:-2]: row[-1] for row in self._labels(rows, keys)}
-
-    @property
-    def native(self) -> Callable[..., Any]:
-        """The function that makes a local dataframe: pandas, Polars or PyArrow."""
-        return local_frame
 
     def largest(self, value: str, count: int) -> list[float]:
         """Return the `count` largest values."""
@@ -216,7 +182,7 @@ class RelationTable(DuckTable):
                 f"{self.name} must be readable; DuckDB says: {first_line(error)}"
             ) from None
 
-    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, progress: Progress | None = None) -> Rows:
         with self._reading():
             return self.plan(sql).fetchall()  # type: ignore[no-any-return]
 
@@ -261,9 +227,7 @@ class Relations:
         return self
 
 
-def run_with_progress(
-    connection: Any, sql: str, progress: Progress | None
-) -> list[tuple[Any, ...]]:
+def run_with_progress(connection: Any, sql: str, progress: Progress | None) -> Rows:
     """Run a query in a thread and report its progress from this one; Ctrl-C stops the query."""
     if progress is None:
         return connection.execute(sql).fetchall()  # type: ignore[no-any-return]

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
-from typing import Any
 
 import duckdb
 
@@ -30,7 +29,7 @@ from trueup.read.duck import (
     run_with_progress,
 )
 from trueup.read.paths import find
-from trueup.read.table import Progress, empty_table
+from trueup.read.table import Progress, Rows, empty_table
 from trueup.read.written import NUMBERS, THOUSANDS, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."
@@ -68,7 +67,7 @@ class FileTable(DuckTable):
             connection.register("trueup_arrow", arrow_dataset(self._found.files, self.name))
         return connection
 
-    def _query(self, sql: str, progress: Progress | None = None) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, progress: Progress | None = None) -> Rows:
         if progress is not None:  # measured, but not printed: that is the caller's
             self._connection.execute(
                 "SET enable_progress_bar_print = false; SET enable_progress_bar = true"
@@ -232,7 +231,7 @@ class FileTable(DuckTable):
         types |= {name: "VARCHAR" for name in used if name in self._marked}
         return self._reader({name: x for name, x in types.items() if name not in partitions})
 
-    def _labels(self, rows: list[tuple[Any, ...]], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    def _labels(self, rows: Rows, columns: Sequence[str]) -> Rows:
         if self._format != "csv":
             return rows
         kinds = [self.kinds()[column] for column in columns]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,14 +27,14 @@ from trueup.read.table import (
     LEAST_VALUE,
     NEGATIVE,
     NO_BAND,
+    BySize,
     Kind,
-    Missing,
+    Lots,
     Progress,
-    Tally,
-    check_value_kind,
+    Rows,
+    Table,
     fine_bands,
     lot,
-    make_tally,
     plain,
     refuse_missing,
 )
@@ -45,7 +45,7 @@ LAZY_SIGMA = 1.5 * 2.0**42
 SPLIT = 2**20
 
 
-class FrameTable:
+class FrameTable(Table):
     """A dataframe of any library that Narwhals knows as a table of units."""
 
     def __init__(self, frame: object, role: str) -> None:
@@ -67,7 +67,7 @@ class FrameTable:
             self._schema = self._frame.collect_schema()
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
-        """Return the table with a column of bins: how many of the edges a value is above."""
+        """Add up, for each edge, whether the value is above it."""
         x = nw.col(column).cast(nw.Float64)
         above = nw.lit(0)
         for edge in edges:
@@ -79,9 +79,7 @@ class FrameTable:
             native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
         return FrameTable(native, self.name)
 
-    def banded(self, name: str, value: str) -> FrameTable:
-        """Return the table with a column of fine bands of its value; see `fine_bands`."""
-        check_value_kind(self, value, self.kinds()[value])
+    def _banded(self, name: str, value: str) -> FrameTable:
         if not self._lazy:  # in NumPy, which takes every type that a value may have
             y = self._columns([], value)["y"].to_numpy().astype(float)
             backend = self._frame.implementation
@@ -107,30 +105,16 @@ class FrameTable:
         dtype = self._given.get(column)  # a bin is not in the table that was given
         return [*map(plain, dtype.categories)] if isinstance(dtype, nw.Enum) else None
 
-    def tally(
-        self,
-        keys: Sequence[str],
-        value: str | None,
-        *,
-        nullable: Collection[str] = (),
-        missing: Missing = "refuse",
-        progress: Progress | None = None,
-    ) -> Tally:
-        """Count units and total `value` per combination of `keys`."""
-        names = [f"trueup_key_{i}" for i in range(len(keys))]
-        if value is None:
-            with reading(self):
-                counted = self._keys(keys).group_by(names, drop_null_keys=False)
-                found = collect(counted.agg(nw.len().alias("units")))
-            rows = [(*row, 0, 0, 0, 0) for row in found]
-        else:
-            check_value_kind(self, value, self.kinds()[value])
-            with reading(self):
-                rows = self._in_memory(keys, value) or self._by_query(keys, value)
-        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+    def _grouped(self, keys: Sequence[str], value: str | None, progress: Progress | None) -> Rows:
+        with reading(self):
+            if value is not None:
+                return self._in_memory(keys, value) or self._by_query(keys, value)
+            names = [f"trueup_key_{i}" for i in range(len(keys))]
+            counted = self._keys(keys).group_by(names, drop_null_keys=False)
+            found = collect(counted.agg(nw.len().alias("units")))
+        return [(*row, 0, 0, 0, 0) for row in found]
 
     def _keys(self, keys: Sequence[str], *more: Any) -> Any:
-
         labels = [self._label(key).alias(f"trueup_key_{i}") for i, key in enumerate(keys)]
         return self._frame.select(*labels, *more)
 
@@ -199,7 +183,7 @@ class FrameTable:
             y.min().alias("least"),
         )
 
-    def _by_query(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]]:
+    def _by_query(self, keys: Sequence[str], value: str) -> Rows:
         """Send the query, and a careful one only when the first met an unusable value."""
         k = len(keys)
         found = collect(self.plan(keys, value))
@@ -215,7 +199,7 @@ class FrameTable:
             rows.append((*row[:k], units, int(units) - int(usable or 0), y, squares, least))
         return rows
 
-    def _in_memory(self, keys: Sequence[str], value: str) -> list[tuple[Any, ...]] | None:
+    def _in_memory(self, keys: Sequence[str], value: str) -> Rows | None:
         """Count a table in memory the fastest way; None if it is lazy or has unusable values.
 
         One look at the values first: are all of them usable, is one negative, and how large can a
@@ -250,15 +234,9 @@ class FrameTable:
             for row in found
         ]
 
-    def rows(
-        self,
-        columns: Sequence[str],
-        *,
-        value: str | None = None,
-        id: str | None = None,
-        among: Sequence[Hashable] = (),
-    ) -> list[tuple[Any, ...]]:
-        """Return these columns, then the value: of every unit, or of the ids `among`."""
+    def _rows(
+        self, columns: Sequence[str], value: str | None, id: str | None, among: Sequence[Hashable]
+    ) -> Rows:
         frame = self._frame
         if id is not None:
             frame = frame.filter(nw.col(id).is_in(list(among)))
@@ -277,17 +255,11 @@ class FrameTable:
             return [float(row[0]) for row in collect(frame.top_k(count, by="y"))]
 
     def lots(
-        self,
-        id: str,
-        keys: Sequence[str],
-        most: int,
-        seed: int,
-        size: str | None = None,
-        rate: float = 1.0,
-    ) -> dict[tuple[Hashable, ...], list[Hashable]]:
+        self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
+    ) -> Lots:
         """Draw lots; of a table elsewhere only the id, the keys and the size are fetched."""
         found: dict[tuple[Hashable, ...], list[tuple[float, int, Hashable]]] = {}
-        nulls = 0
+        nulls, (size, rate) = 0, by or (None, 1.0)
         for i, row in enumerate(self.rows([id, *keys], value=size)):
             name, *label = map(plain, row)
             y = 1.0 if size is None else float(label.pop())

@@ -11,12 +11,13 @@ import difflib
 import hashlib
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import DataError
+from trueup.read.native import local_frame
 
 LEAST_VALUE = 1e-300
 ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768
@@ -25,6 +26,10 @@ ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768
 Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
 Missing = Literal["refuse", "leave_out"]
 Progress = Callable[[float], None]
+Rows = list[tuple[Any, ...]]
+Lots = dict[tuple[Hashable, ...], list[Hashable]]
+BySize = tuple[str, float]
+"""Lots by size: the column of sizes, and the rate that makes a probability of a size."""
 
 LABELS: tuple[Kind, ...] = ("text", "integer", "boolean")
 KIND_WORDS = {
@@ -54,16 +59,18 @@ class Tally:
     rows_left_out: int = 0
 
 
-class Table(Protocol):
-    """A table of units that can be counted where it is."""
+class Table:
+    """A table of units that can be counted where it is. An engine fills in what raises here."""
 
     name: str
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
+        raise NotImplementedError
 
     def order(self, column: str) -> list[Hashable] | None:
         """Return the labels in the order that the column's own type gives them, if it does."""
+        return None
 
     def tally(
         self,
@@ -78,6 +85,14 @@ class Table(Protocol):
 
         Null is a label of its own in the `nullable` keys; elsewhere it is `missing`.
         """
+        if value is not None:
+            check_value_kind(self, value, self.kinds()[value])
+        rows = self._grouped(keys, value, progress)
+        return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
+
+    def _grouped(self, keys: Sequence[str], value: str | None, progress: Progress | None) -> Rows:
+        """Group by the keys: rows of (*keys, units, unusable values, Σy, Σy², least y)."""
+        raise NotImplementedError
 
     def rows(
         self,
@@ -86,32 +101,41 @@ class Table(Protocol):
         value: str | None = None,
         id: str | None = None,
         among: Sequence[Hashable] = (),
-    ) -> list[tuple[Any, ...]]:
+    ) -> Rows:
         """Return these columns, then the value: of every unit, or of the ids `among`."""
+        return self._rows(columns, value, id, among)
+
+    def _rows(
+        self, columns: Sequence[str], value: str | None, id: str | None, among: Sequence[Hashable]
+    ) -> Rows:
+        raise NotImplementedError
 
     def largest(self, value: str, count: int) -> list[float]:
         """Return the `count` largest values."""
+        raise NotImplementedError
 
     def lots(
-        self,
-        id: str,
-        keys: Sequence[str],
-        most: int,
-        seed: int,
-        size: str | None = None,
-        rate: float = 1.0,
-    ) -> dict[tuple[Hashable, ...], list[Hashable]]:
+        self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
+    ) -> Lots:
         """Draw lots: the ids of the `most` lowest units per combination of `keys`; see `lot`."""
+        raise NotImplementedError
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> Table:
         """Return the table with a column of bins: how many of the edges a value is above."""
+        raise NotImplementedError
 
     def banded(self, name: str, value: str) -> Table:
         """Return the table with a column of fine bands of its value; see `fine_bands`."""
+        check_value_kind(self, value, self.kinds()[value])
+        return self._banded(name, value)
+
+    def _banded(self, name: str, value: str) -> Table:
+        raise NotImplementedError
 
     @property
     def native(self) -> Callable[..., Any]:
         """The function that makes a dataframe of the user's own kind; it can be pickled."""
+        return local_frame
 
 
 def lot(seed: int, id: object, probability: float = 1.0) -> float:
