@@ -74,17 +74,8 @@ def advise(
 ) -> Advice:
     """Divide labels over cells so that the variance of the figures of interest falls most.
 
-    Parameters
-    ----------
-    count : int
-        Labels to hand out.
-    known : Known
-        What is known of the cells.
-    scale : (G,) array, optional
-        The standard deviation wanted of each figure; each label serves the one that is furthest
-        above it. Not needed for one figure.
-    cost : (L,) array or float
-        What a label costs in each cell: the variance falls most per cost.
+    `scale` (G,) is the standard deviation wanted of each figure: a label serves the one that is
+    furthest above it. `cost` (L,) is what a label costs in each cell.
 
     Examples
     --------

@@ -52,17 +52,12 @@ def cell_counts(
     if J * B == 1 or (seen < 0).any():
         return None
 
-    def add(figures: Figures, j: Integers, band: Integers, shape: tuple[int, ...]) -> list[Any]:
-        index = (*figures.at, j, band)
-        found = []
-        for x in (figures.units, figures.sums, figures.squares):
-            total = np.zeros((*shape, J, B), x.dtype)
-            np.add.at(total, index, x)
-            found.append(total.reshape(*shape[:-1], L * J * B))
-        return found
+    def add(figures: Figures, j: Integers, band: Integers, *rows: int) -> list[Any]:
+        found = figures.added((*figures.at, j, band), (*rows, L, J, B))
+        return [x.reshape(*rows, L * J * B) for x in found]
 
-    v_hat, *sums = add(population, at, cell, (L,))
-    n, *test_sums = add(audited, where, seen, (K, L))
+    v_hat, *sums = add(population, at, cell)
+    n, *test_sums = add(audited, where, seen, K)
     u_hat, w_hat, t, t2 = [*sums, *test_sums] if whole.totals else [None] * 4
     return replace(
         whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J

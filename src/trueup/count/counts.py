@@ -29,42 +29,19 @@ class Counts:
     """Both tables in numbers. Rows are true classes, columns predicted ones.
 
     Parts of a population (groups, strata) stand on axes of their own before these.
-
-    Attributes
-    ----------
-    classes : tuple
-        The K class labels, H in the paper.
-    n : (…, K, L) int
-        Test units with true class g and predicted label h; L = K unless `columns` says otherwise.
-    v_hat : (…, L) int
-        Population units per predicted label.
-    u_hat : (…, L) float or None
-        Σy per predicted label; None when units are counted.
-    w_hat : (…, L) float or None
-        Σy² per predicted label, for the classification noise.
-    t, t2 : (…, K, L) float or None
-        Σy and Σy² of the test units per cell, for audited units and classical variances.
-    signed : bool
-        Whether some y is negative: then totals have no bound at 0.
-    bands : Counts or None
-        The same by cell: predicted label, audit stratum and band of the value, L·J·B columns.
-    columns : tuple or None
-        The L predicted labels, where they are not the classes.
-    strata : int
-        J, the audit strata (`drawn_within`) that the cells of `bands` distinguish.
     """
 
-    classes: tuple[Hashable, ...]
-    n: Integers
-    v_hat: Integers
-    u_hat: Floats | None = None
-    w_hat: Floats | None = None
-    t: Floats | None = None
-    t2: Floats | None = None
-    signed: bool = False
-    bands: Counts | None = None
-    columns: tuple[Hashable, ...] | None = None
-    strata: int = 1
+    classes: tuple[Hashable, ...]  # the K class labels, H in the paper
+    n: Integers  # (…, K, L) test units with true class g and predicted label h
+    v_hat: Integers  # (…, L) population units per predicted label
+    u_hat: Floats | None = None  # (…, L) Σy per predicted label; None when units are counted
+    w_hat: Floats | None = None  # (…, L) Σy² per predicted label, for the classification noise
+    t: Floats | None = None  # (…, K, L) Σy and Σy² of the test units, for audited units and
+    t2: Floats | None = None  # classical variances
+    signed: bool = False  # whether some y is negative: then totals have no bound at 0
+    bands: Counts | None = None  # by cell: predicted label, audit stratum, band; L·J·B columns
+    columns: tuple[Hashable, ...] | None = None  # the L predicted labels, if not the classes
+    strata: int = 1  # J, the audit strata (`drawn_within`) that the cells of `bands` distinguish
 
     @property
     def K(self) -> int:
@@ -132,12 +109,9 @@ class Counts:
 
     def part(self, which: Any) -> Counts:
         """Return one part, or some of them."""
-        arrays = (self.n, self.v_hat, self.u_hat, self.w_hat, self.t, self.t2)
-        found: list[Any] = [None if x is None else x[which] for x in arrays]
-        n, v_hat, u_hat, w_hat, t, t2 = found
-        return Counts(
-            self.classes, n, v_hat, u_hat, w_hat, t, t2, self.signed, columns=self.columns
-        )
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        found: Any = {name: None if x is None else x[which] for name, x in arrays.items()}
+        return Counts(self.classes, **found, signed=self.signed, columns=self.columns)
 
 
 def split(

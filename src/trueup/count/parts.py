@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,15 @@ class Figures:
     sums: Floats
     squares: Floats
 
+    def added(self, at: tuple[Integers, ...], shape: tuple[int, ...]) -> list[Any]:
+        """Add up units, Σy and Σy² at these places of an array; one below 0 is no place."""
+        placed, found = at[0] >= 0, []
+        for x in (self.units, self.sums, self.squares):
+            total = np.zeros(shape, x.dtype)
+            np.add.at(total, tuple(axis[placed] for axis in at), x[placed])
+            found.append(total)
+        return found
+
     def merged(self) -> Figures:
         """Return the figures of the whole, in one part, each sum rounded once."""
         rows: dict[tuple[int, ...], list[int]] = {}
@@ -41,58 +51,30 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Counts of B parts of the population.
+    """Counts of B parts of the population."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        The columns whose labels tell the parts apart.
-    labels : list of tuple
-        A label of each column per part; None is a label of its own, that of rows without one.
-    counts : Counts
-        The parts stand on the first axis.
-    placed : bool
-        Whether the test units are known to be in these parts; if not, `counts` has none.
-    """
-
-    columns: tuple[str, ...]
-    labels: list[Label]
-    counts: Counts
-    placed: bool
+    columns: tuple[str, ...]  # whose labels tell the parts apart
+    labels: list[Label]  # a label of each column per part; rows without one have None
+    counts: Counts  # parts stand on the first axis
+    placed: bool  # whether the test units are known to be in these parts; if not, `counts` has none
 
 
 @dataclass(frozen=True, eq=False)
 class GroupCounts:
     """Both tables in numbers: the whole, and its parts.
 
-    Attributes
-    ----------
-    whole : Counts
-        The sums over all parts.
-    cells : Parts
-        A part per combination of stratum and group that the population holds.
-    groups : Parts
-        A part per group: the sums of `cells` over strata. Without `by`, one with label ``()``.
-    strata : Parts
-        A part per stratum: the sums of `cells` over groups. Without `strata`, one with label
-        ``()``. Its test units are there even where those of groups are not.
-    group, stratum : (C,) int
-        Which group and which stratum each cell is in.
-    unplaced : dict
-        Audited units in strata or groups that the population does not hold, by label: they are in
-        `whole` only.
-    warnings : list of str
-        What the user should know about these tables.
+    Without `by` there is one group, without `strata` one stratum, with label ``()``. The test units
+    of strata are there even where those of groups are not.
     """
 
-    whole: Counts
-    cells: Parts
-    groups: Parts
-    strata: Parts
-    group: Integers
+    whole: Counts  # the sums over all parts
+    cells: Parts  # a part per combination of stratum and group that the population holds
+    groups: Parts  # the sums of `cells` over strata
+    strata: Parts  # the sums of `cells` over groups
+    group: Integers  # (C,) which group and which stratum each cell is in
     stratum: Integers
-    unplaced: dict[Label, int]
-    warnings: list[str]
+    unplaced: dict[Label, int]  # audited units in parts that the population lacks: in `whole` only
+    warnings: list[str]  # what the user should know about these tables
 
 
 def assemble(
@@ -122,7 +104,7 @@ def assemble(
         labels = sorted_labels({label[take] for label in cells})
         index = {label: b for b, label in enumerate(labels)}
         b = np.array([index[label[take]] for label in population.parts])
-        v_hat, *sums = _add(population, b, (len(labels), L))
+        v_hat, *sums = population.added((b, *population.at), (len(labels), L))
         n = np.zeros((len(labels), K, L), dtype=np.int64)
         test_sums: list[Floats | None] = [None, None]
         lost: dict[Label, int] = {}
@@ -131,7 +113,7 @@ def assemble(
             for row in np.flatnonzero(b < 0):
                 label = audited.parts[row]
                 lost[label] = lost.get(label, 0) + int(audited.units[row])
-            n, *test_sums = _add(audited, b, n.shape)
+            n, *test_sums = audited.added((b, *audited.at), n.shape)
         u_hat, w_hat, t, t2 = [*sums, *test_sums] if totals else [None] * 4
         figures = (n, v_hat, u_hat, w_hat, t, t2)
         counts = Counts(tuple(classes), *figures, signed, columns=columns)
@@ -154,17 +136,6 @@ def assemble(
     )
 
 
-def _add(figures: Figures, b: Integers, shape: tuple[int, ...]) -> tuple[Integers, Floats, Floats]:
-    placed = b >= 0
-    at = (b[placed], *(axis[placed] for axis in figures.at))
-    units = np.zeros(shape, dtype=np.int64)
-    sums, squares = np.zeros(shape), np.zeros(shape)
-    np.add.at(units, at, figures.units[placed])
-    np.add.at(sums, at, figures.sums[placed])
-    np.add.at(squares, at, figures.squares[placed])
-    return units, sums, squares
-
-
 def _whole(
     population: Figures,
     audited: Figures,
@@ -175,16 +146,15 @@ def _whole(
     signed: bool,
 ) -> Counts:
     K, L = len(classes), len(columns or classes)
-    everything = np.zeros(len(audited.units), dtype=np.int64)
-    n, t, t2 = _add(audited, everything, (1, K, L))
+    n, t, t2 = audited.added(audited.at, (K, L))
     v_hat = np.zeros(L, dtype=np.int64)
     np.add.at(v_hat, population.at[0], population.units)
     if not totals:
-        return make_counts(n[0], v_hat, classes=classes, predicted_classes=columns)
+        return make_counts(n, v_hat, classes=classes, predicted_classes=columns)
     rows = [np.flatnonzero(population.at[0] == h) for h in range(L)]
     u_hat = [math.fsum(population.sums[row]) for row in rows]
     w_hat = [math.fsum(population.squares[row]) for row in rows]
-    figures = (n[0], v_hat, u_hat, w_hat, t[0], t2[0])
+    figures = (n, v_hat, u_hat, w_hat, t, t2)
     return make_counts(*figures, classes=classes, predicted_classes=columns, signed=signed)
 
 

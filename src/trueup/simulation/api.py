@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,9 +63,7 @@ class Simulation(Counts):
 
     def counts(self, r: int) -> Counts:
         """Return replication r as the bag of counts that every method takes."""
-        arrays = {name: getattr(self, name) for name in ("u_hat", "w_hat", "t", "t2")}
-        sums: dict[str, Any] = {name: x[r] for name, x in arrays.items() if x is not None}
-        return Counts(self.classes, self.n[r], self.v_hat[r], **sums, signed=self.signed)
+        return self.part(r)
 
 
 def simulate(

@@ -21,48 +21,23 @@ TRUTHS = 20
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is taken to be true, and how the test set is drawn.
-
-    Attributes
-    ----------
-    classes : tuple
-        The K class labels.
-    P, beta : (K, K) and (K,) array
-        Error rates and base rates: assumed, or the mean of the pilot's posterior.
-    v_hat : (K,) int
-        Units per predicted class: those in the table, or those to expect.
-    design : str
-        How the test set is drawn.
-    s_hat, y : (N,) array or None
-        The units' own predicted class and value, from a table with values.
-    s : (N,) array or None
-        True classes of these units, drawn by what their predictions make likely.
-    cells : tuple of (D, K, K, B) and (N,) arrays, or None
-        Draws of Pr(true g | predicted h, band of the value), and the band of each unit: where the
-        pilot's values tell, true classes are drawn with regard to them.
-    values : callable or None
-        The distribution of the values of an assumed population.
-    draws : tuple of (R, K, K) and (R, K) arrays, or None
-        Error rates and base rates that the pilot leaves possible.
-    counts : Counts or None
-        The pilot in numbers.
-    test_shares : (K,) array or None
-        Base rates of a shifted test set.
-    """
+    """What is taken to be true, and how the test set is drawn."""
 
     classes: tuple[Hashable, ...]
-    P: Floats
+    P: Floats  # (K, K) and (K,), assumed or the mean of the pilot's posterior
     beta: Floats
-    v_hat: Integers
+    v_hat: Integers  # (K,) units per predicted class: those in the table, or those to expect
     design: str
-    s_hat: Integers | None = None
+    s_hat: Integers | None = None  # (N,) the units' own predicted class and value, of a table
     y: Floats | None = None
-    s: Integers | None = None
+    s: Integers | None = None  # (N,) their true classes, drawn by what is likely
+    # Draws (D, K, K, B) of Pr(true g | predicted h, band of the value), and the band (N,) of each
+    # unit: where the pilot's values tell, true classes are drawn with regard to them.
     cells: tuple[Floats, Integers] | None = None
-    values: Any = None
-    draws: tuple[Floats, Floats] | None = None
-    counts: Counts | None = None
-    test_shares: Floats | None = None
+    values: Any = None  # the distribution of the values of an assumed population
+    draws: tuple[Floats, Floats] | None = None  # (R, K, K) and (R, K): what the pilot leaves open
+    counts: Counts | None = None  # the pilot in numbers
+    test_shares: Floats | None = None  # (K,) base rates of a shifted test set
 
     @property
     def K(self) -> int:

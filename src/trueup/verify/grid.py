@@ -52,28 +52,17 @@ class Cell:
 class Tally:
     """What happened in a cell, per class: covered of answered, squared errors, and warnings.
 
-    Attributes
-    ----------
-    cell : Cell
-        The case.
-    answered, warned, refused : int
-        Replications with an answer, those of them with a warning, and those without an answer.
-    covered : (K,) int
-        Intervals that hold the truth.
-    mse, naive_mse : (K,) float
-        Mean squared errors of the estimate and of the uncorrected figure, over the total squared.
-    gain, gain_error : float
-        Mean over replications of the naive squared error less ours, summed over classes, and its
-        Monte Carlo error: naive is better where gain is below 0 by several errors.
+    `gain` is the mean over replications of the naive squared error less ours, summed over classes,
+    with its Monte Carlo error: naive is better where it is below 0 by several errors.
     """
 
     cell: Cell
-    answered: int
-    warned: int
-    refused: int
-    covered: NDArray[np.int64]
-    mse: Floats
-    naive_mse: Floats
+    answered: int  # replications with an answer
+    warned: int  # those of them with a warning
+    refused: int  # replications without an answer
+    covered: NDArray[np.int64]  # (K,) intervals that hold the truth
+    mse: Floats  # (K,) mean squared error of the estimate, over the total squared
+    naive_mse: Floats  # (K,) that of the uncorrected figure
     gain: float
     gain_error: float
 

@@ -37,14 +37,9 @@ def make_app(
 ) -> Starlette:
     """Make the application; its temporary folder and processes live while it runs.
 
-    Parameters
-    ----------
-    host : str
-        The address that it will listen on, to tell which Host headers are its own.
-    max_upload : int
-        The most bytes of one file.
-    idle : float
-        Seconds after which the files of a page that does nothing are removed.
+    `host` is the address that it will listen on, to tell which Host headers are its own;
+    `max_upload` the most bytes of one file; after `idle` seconds the files of a page that does
+    nothing are removed.
     """
     sessions = Sessions(idle)
     workers = Workers(sessions.root)

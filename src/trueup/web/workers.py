@@ -30,13 +30,7 @@ TOO_LONG: dict[str, Any] = {
 
 
 class Workers:
-    """Processes that compute; at most `most` at once, others wait for a place.
-
-    Attributes
-    ----------
-    running : set
-        The processes that have a job now.
-    """
+    """Processes that compute; at most `most` at once, others wait for a place."""
 
     def __init__(self, home: Path, most: int = Limits.workers) -> None:
         self._home, self._most = home, most
@@ -44,7 +38,7 @@ class Workers:
         self._waiting = 0
         self._idle: list[Process] = []
         self._starting: set[asyncio.Task[None]] = set()
-        self.running: set[Process] = set()
+        self.running: set[Process] = set()  # those that have a job now
 
     def warm_up(self) -> None:
         """Start a process for the next job, in the background."""

@@ -13,7 +13,6 @@ from trueup.draws.samplers.draws import Draws, Progress
 from trueup.draws.samplers.exact import draw_exact
 from trueup.draws.samplers.rejection import draw_rejection
 from trueup.draws.samplers.walk import Constrained, Full
-from trueup.errors import EstimateError, OptionError
 from trueup.numerics.arrays import Floats
 
 Sampler = Literal["auto", "exact", "rejection", "chain"]
@@ -39,23 +38,10 @@ def draw_constrained(
 ) -> Draws:
     """Draw P from independent Dirichlet rows given P ∈ Θ_K(v̂), the paper's constrained posterior.
 
-    Parameters
-    ----------
-    a : ndarray (K, K)
-        Posterior Dirichlet parameters α + n; rows true, columns predicted.
-    v_hat : ndarray (K,)
-        Units per predicted class in the population.
-    size : int
-        Number of draws.
-    rng : numpy.random.Generator
-        Where the randomness comes from. The same state gives the same draws.
-    sampler : {"auto", "exact", "rejection", "chain"}
-        `exact` is for K = 2. `auto` takes it there; for K ≥ 3 it takes `rejection` where a pilot
-        accepts enough, and `chain` otherwise.
-    progress : callable, optional
-        Called with the fraction done.
-    max_sweeps, seconds : int, float, optional
-        Where a chain stops in any case; `info["warnings"]` then says what is missing.
+    `a` (K, K) are α + n, rows true, and `v_hat` (K,) the units per predicted class. The sampler
+    `exact` is for K = 2 and `auto` takes it there; for K ≥ 3 it takes `rejection` where a pilot
+    accepts enough, and `chain` otherwise. A chain stops after `max_sweeps` or `seconds` in any
+    case; ``info["warnings"]`` then says what is missing.
 
     Examples
     --------
@@ -65,45 +51,18 @@ def draw_constrained(
     ((1000, 3, 3), 'rejection', True)
     """
     a, v_hat = _arrays(a, v_hat)
-    if np.any(v_hat == 0.0):
-        empty = ", ".join(str(h) for h in np.flatnonzero(v_hat == 0.0))
-        raise EstimateError(
-            "the constrained posterior needs at least one unit in every predicted class; there "
-            f"are none in class number {empty}: the permissible set has no volume.",
-            hint='method="full" treats the predicted counts as random and has an answer.',
-        )
-    K = len(v_hat)
-    if sampler not in ("auto", "exact", "rejection", "chain"):
-        raise OptionError(
-            f"`sampler` must be auto, exact, rejection or chain; got {sampler!r}.",
-            hint='leave it at "auto".',
-        )
-    if sampler == "exact" and K != 2:
-        raise OptionError(
-            f'sampler="exact" is for two classes; there are {K}.', hint='use "auto" or "chain".'
-        )
-    if sampler == "exact" or (sampler == "auto" and K == 2):
+    if sampler == "exact" or (sampler == "auto" and len(v_hat) == 2):
         return draw_exact(a, v_hat, size, rng)
     if sampler != "chain":
+        work = WORK if sampler == "auto" else np.inf
         found = draw_rejection(
-            a,
-            v_hat,
-            size,
-            rng,
-            max_proposals=MAX_PROPOSALS,
-            max_work=WORK if sampler == "auto" else np.inf,
-            progress=progress,
+            a, v_hat, size, rng, max_proposals=MAX_PROPOSALS, max_work=work, progress=progress
         )
         if found is not None:
             return found
+    make = partial(Constrained, a, v_hat)
     draws = run_chains(
-        partial(Constrained, a, v_hat),
-        a,
-        size,
-        rng,
-        progress=progress,
-        max_sweeps=max_sweeps,
-        seconds=seconds,
+        make, a, size, rng, progress=progress, max_sweeps=max_sweeps, seconds=seconds
     )
     return replace(draws, rho=v_hat / v_hat.sum())
 
@@ -121,16 +80,7 @@ def draw_full(
 ) -> Draws:
     """Draw (P, β) given the test set and v̂ ~ Mult(N, Pᵀβ), exact for any N, with β ~ Dir(γ).
 
-    Parameters
-    ----------
-    a : ndarray (K, L)
-        Posterior Dirichlet parameters α + n; rows true, columns predicted.
-    gamma : ndarray (K,)
-        Prior of the population's base rates.
-    v_hat : ndarray (L,)
-        Units per predicted class in the population; zeros are fine.
-    size, rng, progress, max_sweeps, seconds
-        As for `draw_constrained`.
+    `a` is (K, L), γ (K,) and v̂ (L,), which may hold zeros; see `draw_constrained`.
 
     Examples
     --------
@@ -140,16 +90,8 @@ def draw_full(
     ((1000, 2), 'chain', [])
     """
     a, v_hat = _arrays(a, v_hat)
-    gamma = np.asarray(gamma, dtype=np.float64)
-    return run_chains(
-        partial(Full, a, gamma, v_hat),
-        a,
-        size,
-        rng,
-        progress=progress,
-        max_sweeps=max_sweeps,
-        seconds=seconds,
-    )
+    make = partial(Full, a, np.asarray(gamma, float), v_hat)
+    return run_chains(make, a, size, rng, progress=progress, max_sweeps=max_sweeps, seconds=seconds)
 
 
 def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:

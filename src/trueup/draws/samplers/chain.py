@@ -71,22 +71,12 @@ def run_chains(
 ) -> Draws:
     """Walk until `size` draws can be returned that are worth about as many independent ones.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the walk, from the number of chains, the generator and the sweeps to remember.
-    a : ndarray (K, L)
-        Parameters of the rows given the test set alone.
-    size : int
-        Number of draws.
-    rng : numpy.random.Generator
-        Where the randomness comes from.
-    progress : callable, optional
-        Called with the fraction done, an estimate. If it has a true attribute `keep_on_interrupt`,
-        Ctrl-C ends the run and returns the draws so far, with a warning that counts them.
-    max_sweeps, seconds : int, float, optional
-        Where to stop in any case, with a warning. (Seconds depend on the machine: only a run that
-        they do not end gives the same draws for the same seed.)
+    `make` makes the walk, from the number of chains, the generator and the sweeps to remember; `a`
+    (K, L) are the parameters of the rows given the test set alone. If `progress` has a true
+    attribute `keep_on_interrupt`, Ctrl-C ends the run and returns the draws so far, with a warning
+    that counts them. After `max_sweeps` or `seconds` it stops in any case, with a warning.
+    (Seconds depend on the machine: only a run that they do not end gives the same draws for the
+    same seed.)
     """
     chains = plan(size, len(a))
     keep = -(-size // chains)

@@ -16,14 +16,7 @@ NUMBERS = 1_000_000
 def contradicted(a: Floats, P: Floats, rng: np.random.Generator) -> list[int]:
     """Return the classes whose rates are far from the test set in half of the draws and more.
 
-    Parameters
-    ----------
-    a : ndarray (K, L)
-        Parameters of the rows given the test set alone, Dir(a_g).
-    P : ndarray (R, K, L)
-        Draws given the predicted counts as well.
-    rng : numpy.random.Generator
-        Where the randomness comes from.
+    Rows are Dir(a_g) given the test set alone, and P (R, K, L) are draws given v̂ as well.
 
     Examples
     --------

@@ -22,18 +22,7 @@ def log_masses(a: Floats, rho: Floats) -> tuple[float, float]:
 
 
 def draw_exact(a: Floats, v_hat: Floats, size: int, rng: np.random.Generator) -> Draws:
-    """Draw `size` independent P from Dir(a) rows given P ∈ Θ₂(v̂).
-
-    Parameters
-    ----------
-    a : ndarray (2, 2)
-        Posterior Dirichlet parameters α + n.
-    v_hat : ndarray (2,)
-        Units per predicted class, both positive.
-    size : int
-        Number of draws.
-    rng : numpy.random.Generator
-        Where the randomness comes from.
+    """Draw `size` independent P from Dir(a) rows given P ∈ Θ₂(v̂), both v̂ positive.
 
     Examples
     --------

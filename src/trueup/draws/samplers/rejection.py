@@ -41,24 +41,10 @@ def draw_rejection(
     max_work: float = np.inf,
     progress: Progress | None = None,
 ) -> Draws | None:
-    """Draw until `size` are kept; None as soon as that would take too long.
+    """Draw until `size` are kept; None as soon as that would take more than `max_work` numbers.
 
-    Parameters
-    ----------
-    a : ndarray (K, K)
-        Posterior Dirichlet parameters α + n.
-    v_hat : ndarray (K,)
-        Units per predicted class, all positive.
-    size : int
-        Number of draws wanted.
-    rng : numpy.random.Generator
-        Where the randomness comes from.
-    max_proposals : int
-        Where to stop with an error.
-    max_work : float
-        Numbers that may be drawn in all. Judged by the acceptance so far, never by the clock.
-    progress : callable, optional
-        Called with the fraction done.
+    That is judged by the acceptance so far, never by the clock. After `max_proposals` it is an
+    error. All of v̂ must be positive.
     """
     rho = v_hat / v_hat.sum()
     K = len(rho)

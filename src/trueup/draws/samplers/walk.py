@@ -110,14 +110,7 @@ class Pace:
 class Walk:
     """C chains in step; what they walk through is a subclass's.
 
-    Parameters
-    ----------
-    chains : int
-        How many.
-    rng : numpy.random.Generator
-        Where the randomness comes from.
-    capacity : tuple of int
-        Sweeps to remember of whole draws (P, β, ρ) and of β alone.
+    `capacity` are the sweeps to remember of whole draws (P, β, ρ) and of β alone.
     """
 
     shape: tuple[int, int]
