@@ -54,7 +54,7 @@ def commands_page() -> str:
     """A section for every command, with every argument and option."""
     parts = [COMMANDS_START]
     for name, command in sorted(main.commands.items()):
-        context = click.Context(command, info_name=f"trueup {name}")
+        context = click.Context(command, info_name=f"trueup {name}", show_default=True)
         usage = command.get_usage(context).removeprefix("Usage: ")
         parts += [f"## trueup {name}\n", f"```text\n{' '.join(usage.split())}\n```\n"]
         parts += [_words(command.help or ""), ""]

@@ -9,7 +9,6 @@ from trueup.estimate.derived import (
     probability_above,
     rank,
     share,
-    share_of_groups,
     summarise_draws,
 )
 
@@ -25,8 +24,6 @@ def test_shares_are_taken_draw_by_draw(draws):
     assert figure.estimate == pytest.approx(np.median(within, axis=0))
     assert figure.lower == pytest.approx(np.quantile(within, 0.025, axis=0))
     assert share(draws[:, 0]).estimate == pytest.approx(figure.estimate[0])
-    across = draws / draws.sum(axis=1, keepdims=True)
-    assert share_of_groups(draws).upper == pytest.approx(np.quantile(across, 0.975, axis=0))
 
 
 def test_what_two_groups_share_cancels(rng):

@@ -43,14 +43,16 @@ class Group(click.Group):
     command_class = Command
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Group, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, prog_name="trueup")
 def main() -> None:
     """Totals you can defend, from classes a model predicted."""
 
 
 case_options = together(
-    click.option("--design", default="random", show_default=True, help=DESIGN),
+    click.option("--design", default="random", help=DESIGN),
     prior_option,
     click.option(
         "--overlap/--no-overlap",
@@ -60,7 +62,7 @@ case_options = together(
 )
 estimate_options = together(
     case_options,
-    click.option("--method", default="auto", show_default=True, help=METHOD),
+    click.option("--method", default="auto", help=METHOD),
     matrix_option("--rates", "P", help="Known error rates, rows true: 0.9,0.1;0.2,0.8."),
     click.option(
         "--noise/--no-noise",
@@ -101,7 +103,6 @@ estimate_options = together(
 @click.option(
     "--pooling",
     default="partial",
-    show_default=True,
     help="How far the rates of strata are pooled: partial, none or complete.",
 )
 @unit_options
@@ -180,10 +181,8 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
 
 
 @main.command()
-@click.option(
-    "--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"), show_default=True
-)
-@click.option("--seed", type=int, default=2019, show_default=True)
+@click.option("--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"))
+@click.option("--seed", type=int, default=2019)
 def demo(folder: Path, seed: int) -> None:
     """Make a data set like the paper's, correct it with each method, and compare with the truth."""
     from trueup.cli.demo import run_demo

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ METHODS = {
 
 
 def make_files(folder: Path, seed: int) -> tuple[Path, Path, float]:
-    """Write predictions.csv and test_set.csv, and give the webshops' true turnover."""
+    """Write predictions.csv and test_set.csv, and return the webshops' true turnover."""
     rng = np.random.default_rng(seed)
     population = webshops()
     order = rng.permutation(len(population.s))
@@ -36,22 +36,10 @@ def make_files(folder: Path, seed: int) -> tuple[Path, Path, float]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         predictions, test_set = folder / "predictions.csv", folder / "test_set.csv"
-        _write(
-            predictions,
-            ["company", "predicted", "turnover"],
-            zip(range(len(s)), NAMES[s_hat], y.tolist(), strict=True),
-        )
-        _write(
-            test_set,
-            ["company", "predicted", "true", "turnover"],
-            zip(
-                audited.tolist(),
-                NAMES[s_hat[audited]],
-                NAMES[s[audited]],
-                y[audited].tolist(),
-                strict=True,
-            ),
-        )
+        columns = {"company": np.arange(len(s)), "predicted": NAMES[s_hat], "true": NAMES[s]}
+        columns["turnover"] = y
+        _write(test_set, {name: x[audited] for name, x in columns.items()})
+        _write(predictions, {name: x for name, x in columns.items() if name != "true"})
     except OSError as error:
         raise FileError(f"The folder {str(folder)!r} must be writable; {error.strerror}.") from None
     return predictions, test_set, float(y[s == WEBSHOP].sum())
@@ -85,8 +73,8 @@ def _m(euro: float) -> str:
     return f"{euro / 1e6:,.0f}"
 
 
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def _write(path: Path, columns: dict[str, Any]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(header)
-        table.writerows(rows)
+        table.writerow(columns)
+        table.writerows(zip(*(x.tolist() for x in columns.values()), strict=True))

@@ -13,7 +13,7 @@ from trueup.cli.options import written_options
 @click.command(cls=Command)
 @click.argument("predictions", type=click.Path())
 @click.option("-n", "n", type=int, required=True, help="How many units to label.")
-@click.option("--id", default="id", show_default=True, help="Column that names each unit once.")
+@click.option("--id", default="id", help="Column that names each unit once.")
 @click.option("--within", multiple=True, help="Column: draw within its labels. May be repeated.")
 @click.option("--by-prediction", is_flag=True, help="Draw within predicted classes.")
 @click.option("--size", help="Column: draw with probability proportional to it, such as turnover.")
@@ -23,12 +23,8 @@ from trueup.cli.options import written_options
     help="How units are spread over strata. [default: equal over predicted classes, otherwise "
     "proportional]",
 )
-@click.option(
-    "--predicted", default="predicted", show_default=True, help="Column of the predicted class."
-)
-@click.option(
-    "--true", default="true", show_default=True, help="Name of the column that auditors fill in."
-)
+@click.option("--predicted", default="predicted", help="Column of the predicted class.")
+@click.option("--true", default="true", help="Name of the column that auditors fill in.")
 @click.option("--show", multiple=True, help="Column that auditors see; by default all, up to 30.")
 @click.option("--seed", type=int, help="The same seed draws the same units.")
 @written_options

@@ -46,15 +46,9 @@ def column_options(*, required: bool) -> Callable[..., Any]:
         click.option(
             "--predicted",
             default="predicted",
-            show_default=True,
             help="Column of the predicted class, in both tables.",
         ),
-        click.option(
-            "--true",
-            default="true",
-            show_default=True,
-            help="Column of the true class, in the test set.",
-        ),
+        click.option("--true", default="true", help="Column of the true class, in the test set."),
         click.option("--value", help="Numeric column to total; by default units are counted."),
         click.option("--id", help="Column of the unit's id, in both tables, to match units."),
         classes_option,
@@ -62,7 +56,6 @@ def column_options(*, required: bool) -> Callable[..., Any]:
             "--missing",
             type=click.Choice(["refuse", "leave_out"]),
             default="refuse",
-            show_default=True,
             help="What to do with rows without a usable class or value.",
         ),
     )
@@ -87,14 +80,8 @@ classes_option = click.option("--classes", help="All classes in order, separated
 def run_options(draws: int) -> Callable[..., Any]:
     """How the answer is computed and printed."""
     return together(
-        click.option("--draws", type=int, default=draws, show_default=True, help="How many draws."),
-        click.option(
-            "--interval",
-            type=float,
-            default=0.95,
-            show_default=True,
-            help="Probability of the interval.",
-        ),
+        click.option("--draws", type=int, default=draws, help="How many draws."),
+        click.option("--interval", type=float, default=0.95, help="Probability of the interval."),
         click.option("--seed", type=int, help="The same seed gives the same numbers."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),
         click.option("--quiet", is_flag=True, help="Show no progress bar."),
@@ -102,11 +89,7 @@ def run_options(draws: int) -> Callable[..., Any]:
 
 
 seconds_option = click.option(
-    "--seconds",
-    type=float,
-    default=20.0,
-    show_default=True,
-    help="How long chains may take, where draws need them.",
+    "--seconds", type=float, default=20.0, help="How long chains may take, where draws need them."
 )
 
 
@@ -116,9 +99,7 @@ def _read_prior(_: click.Context, option: click.Parameter, text: str) -> object:
     return parse_prior(text)
 
 
-prior_option = click.option(
-    "--prior", default="perks", show_default=True, callback=_read_prior, help=PRIOR
-)
+prior_option = click.option("--prior", default="perks", callback=_read_prior, help=PRIOR)
 
 
 def matrix_option(*names: str, **more: Any) -> Callable[..., Any]:

@@ -8,15 +8,9 @@ from trueup.cli.console import Command
 
 
 @click.command(cls=Command)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=8080,
-    show_default=True,
-    help="Or the next free.",
-)
-@click.option("--max-upload", default="200MB", show_default=True, help="The largest file.")
+@click.option("--host", default="127.0.0.1", help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8080, help="Or the next free.")
+@click.option("--max-upload", default="200MB", help="The largest file.")
 @click.option("--open/--no-open", "open_page", default=None, help="Open it in the browser.")
 def serve(host: str, port: int, max_upload: str, open_page: bool | None) -> None:
     """Open a page where numbers or files can be corrected without any code.

@@ -56,16 +56,14 @@ case_options = together(
 @list_option(
     "--test-size", help="Test units: 200, or per class 100,100. [default: those of TEST_SET]"
 )
-@click.option("--design", default="random", show_default=True, help=DESIGN)
+@click.option("--design", default="random", help=DESIGN)
 @click.option(
     "--method",
     "methods",
     multiple=True,
     help="Compare only this method; may be repeated. One of those of `trueup correct`.",
 )
-@click.option(
-    "--replications", type=int, default=400, show_default=True, help="Simulated test sets."
-)
+@click.option("--replications", type=int, default=400, help="Simulated test sets.")
 def compare(
     plot: str | None, as_json: bool, quiet: bool, test_size: list[float] | None, **options: Any
 ) -> None:
@@ -110,26 +108,18 @@ def compare(
 @click.option(
     "--worth", type=float, help="How many test units' worth of knowledge the assumed rates are."
 )
-@click.option(
-    "--cost",
-    default="1",
-    show_default=True,
-    help="Cost of a label, or by predicted class: a=1,b=5.",
-)
+@click.option("--cost", default="1", help="Cost of a label, or by predicted class: a=1,b=5.")
 @click.option("--output", type=click.Path(), help="Write the units of --next to label to FILE.csv.")
-@click.option("--design", default="by_prediction", show_default=True, help=DESIGN)
+@click.option("--design", default="by_prediction", help=DESIGN)
 @click.option(
     "--allocation",
     "allocations",
     multiple=True,
     default=("proportional", "equal", "neyman"),
-    show_default=True,
     help="How test units are spread over predicted classes; may be repeated.",
 )
-@click.option("--method", default="auto", show_default=True, help=METHOD)
-@click.option(
-    "--replications", type=int, default=100, show_default=True, help="Simulated test sets."
-)
+@click.option("--method", default="auto", help=METHOD)
+@click.option("--replications", type=int, default=100, help="Simulated test sets.")
 def plan(
     plot: str | None,
     as_json: bool,
@@ -169,13 +159,12 @@ def plan(
 
 @click.command(cls=Command)
 @click.argument("what", type=click.Choice(["examples", "table1", "figures"]), default="examples")
-@click.option("--replications", type=int, default=1000, show_default=True, help="Of Table 1.")
-@click.option("--seed", type=int, default=2019, show_default=True, help="Of the simulations.")
+@click.option("--replications", type=int, default=1000, help="Of Table 1.")
+@click.option("--seed", type=int, default=2019, help="Of the simulations.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
     default=Path("trueup-figures"),
-    show_default=True,
     help="Where figures are written.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Table 1 as JSON.")

@@ -157,11 +157,6 @@ def share(draws: Floats, interval: float = 0.95) -> Figure:
     return summarise_draws(shares(draws), interval)
 
 
-def share_of_groups(draws: Floats, interval: float = 0.95) -> Figure:
-    """The share of each group (R, G, K) in the whole of its class."""
-    return summarise_draws(_divide(draws, draws.sum(axis=1, keepdims=True)), interval)
-
-
 def contrast(a: Floats, b: Floats, interval: float = 0.95) -> Figure:
     """The difference b − a of two groups, such as two months, from their joint draws (R, …)."""
     return summarise_draws(b - a, interval)

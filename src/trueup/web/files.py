@@ -51,14 +51,7 @@ def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list
     options = {name: x for name, x in _options(given).items() if name in CHECKED}
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
         found = check(predictions, test_set, **options)
-    return [
-        {
-            "question": f.question,
-            "words": f.words,
-            "doubt": f.doubt,
-        }
-        for f in found.findings
-    ]
+    return [{"question": f.question, "words": f.words, "doubt": f.doubt} for f in found.findings]
 
 
 def estimate(

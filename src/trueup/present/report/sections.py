@@ -203,27 +203,28 @@ def priors(est: Estimate) -> Markup:
         found = sensitivity(est, quick=True)
     except TrueupError as error:
         return tag("p", str(error).split("\n")[0])
-    own = whole(est)
-    told = {name: whole(other) for name, other in found.estimates.items()}
     texts = {name: figures(other) for name, other in found.estimates.items()}
-    lines, largest = [], 0.0
-    for g, row in enumerate(own):
-        half = (row["upper"] - row["lower"]) / 2
-        cells: list[object] = [row["class"]]
-        for name, rows in told.items():
-            text = texts[name][g]
-            between = tag("span", f"{text['lower']} to {text['upper']}", class_="under")
-            cells.append(join([text["estimate"], between]))
-            if half > 0:
-                largest = max(largest, abs(rows[g]["estimate"] - row["estimate"]) / half)
-        lines.append(cells)
-    others = " and ".join(name for name in told if name != est.info["prior"])
+    lines: list[list[object]] = []
+    for g, label in enumerate(est.classes):
+        cells = (
+            join(
+                [
+                    text["estimate"],
+                    tag("span", f"{text['lower']} to {text['upper']}", class_="under"),
+                ]
+            )
+            for text in (rows[g] for rows in texts.values())
+        )
+        lines.append([label, *cells])
+    wide = {row["class"] for row in whole(est) if row["upper"] > row["lower"]}
+    moves = [abs(row["moves"]) for row in found.rows() if row["class"] in wide]
+    others = " and ".join(name for name in texts if name != est.info["prior"])
     words = (
         f"Under {others} instead of {est.info['prior']}, the corrected figures move by at most "
-        f"{largest:.0%} of the half-width of their interval."
+        f"{max(moves, default=0.0):.0%} of the half-width of their interval."
     )
     missing = [f"{name}: {why}" for name, why in found.left_out.items()]
-    header = ["class", *(f"prior {name}" for name in told)]
+    header = ["class", *(f"prior {name}" for name in texts)]
     parts = [tag("p", words), table(header, lines, words=1)]
     return join([*parts, *([listing(missing)] if missing else [])])
 
