@@ -8,23 +8,8 @@ import numpy as np
 
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats
-from trueup.present.plots.style import (
-    CORRECTED,
-    NAIVE,
-    Palette,
-    Spec,
-    bars,
-    both_figures,
-    finish,
-    heading,
-    layer,
-    names,
-    number_labels,
-    palette,
-    quantity,
-    range_format,
-    words,
-)
+from trueup.present.plots import style
+from trueup.present.plots.style import Palette, Spec
 from trueup.present.plots.totals import title
 from trueup.present.sentences import whole
 from trueup.text import percent
@@ -38,10 +23,10 @@ WIDTHS = {1: 440, 2: 300}
 def density_spec(est: Estimate, theme: str = "light") -> Spec:
     """Draw the posterior of each class: strong colour within the interval, pale outside."""
     assert est.whole is not None
-    colours = palette(theme)
+    colours = style.palette(theme)
     rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])[:MOST_CLASSES]
-    labels = names([rows[g]["class"] for g in order])
+    labels = style.names([rows[g]["class"] for g in order])
     width = WIDTHS.get(len(order), 210)
     panels = [
         _panel(est.whole[:, g], rows[g], label, colours, width)
@@ -52,7 +37,7 @@ def density_spec(est: Estimate, theme: str = "light") -> Spec:
         notes += f" The {len(order)} largest of {len(rows)} classes."
     above = {"text": "How sure: the posterior of each class", "subtitle": notes}
     columns = 2 if len(order) in (2, 4) else 3
-    return finish({"title": above, "concat": panels, "columns": columns}, theme)
+    return style.finish({"title": above, "concat": panels, "columns": columns}, theme)
 
 
 def histogram(x: Floats) -> tuple[Floats, Floats]:
@@ -77,7 +62,7 @@ def histogram(x: Floats) -> tuple[Floats, Floats]:
 def _panel(x: Floats, row: dict[str, Any], label: str, colours: Palette, width: int) -> Spec:
     height, edges = histogram(x)
     axis = {
-        "labelExpr": number_labels([*edges, row["naive"]]),
+        "labelExpr": style.number_labels([*edges, row["naive"]]),
         "tickCount": 4,
         "grid": False,
         "labelOverlap": "greedy",
@@ -86,13 +71,16 @@ def _panel(x: Floats, row: dict[str, Any], label: str, colours: Palette, width: 
     scale = {"zero": False, "nice": False, "padding": 6}
     across = {"type": "quantitative", "title": None, "scale": scale, "axis": axis}
     marks = [
-        {"figure": CORRECTED, "value": row["estimate"]},
-        {"figure": NAIVE, "value": row["naive"]},
+        {"figure": style.CORRECTED, "value": row["estimate"]},
+        {"figure": style.NAIVE, "value": row["naive"]},
     ]
-    form = range_format([row["naive"], row["estimate"]])
-    tooltip = [words("figure", title=" "), quantity("value", format=form, title="value")]
+    form = style.range_format([row["naive"], row["estimate"]])
+    tooltip = [
+        style.words("figure", title=" "),
+        style.quantity("value", format=form, title="value"),
+    ]
     rule = {"type": "rule", "strokeWidth": 2.5}
-    both = both_figures(colours, "strokeDash")
-    lines = layer(marks, rule, x=across | {"field": "value"}, tooltip=tooltip, **both)
-    layers = [bars(edges, height, row, colours.corrected, across), lines]
-    return {"title": heading(label), "width": width, "height": 130, "layer": layers}
+    both = style.both_figures(colours, "strokeDash")
+    lines = style.layer(marks, rule, x=across | {"field": "value"}, tooltip=tooltip, **both)
+    layers = [style.bars(edges, height, row, colours.corrected, across), lines]
+    return {"title": style.heading(label), "width": width, "height": 130, "layer": layers}

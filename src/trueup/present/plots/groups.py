@@ -11,23 +11,8 @@ import numpy as np
 
 from trueup.errors import OptionError
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import (
-    CORRECTED,
-    NAIVE,
-    Palette,
-    Spec,
-    both_figures,
-    clean,
-    figure_tooltip,
-    finish,
-    heading,
-    layer,
-    number_labels,
-    palette,
-    quantity,
-    range_format,
-    shortened,
-)
+from trueup.present.plots import style
+from trueup.present.plots.style import Palette, Spec
 from trueup.present.plots.totals import domain, dots, points, title
 from trueup.text import percent
 
@@ -49,7 +34,7 @@ def groups_spec(
 ) -> Spec:
     """Draw each class's groups; `classes` chooses panels, `most` how many groups each shows."""
     assert est.groups is not None
-    colours = palette(theme)
+    colours = style.palette(theme)
     labels = est.groups.labels
     wanted = _chosen(est, classes)
     over_time = len(labels) > 2 and all(period(label) for label in labels)
@@ -70,10 +55,10 @@ def groups_spec(
         notes.append(f"The {len(wanted)} largest of {len(est.classes)} classes.")
     if any(panel.pop("cut", False) for panel in panels):
         notes.append("Log scale; intervals that reach 0 end at the left edge.")
-    by = " and ".join(shortened(column, 24) for column in est.groups.by)
+    by = " and ".join(style.shortened(column, 24) for column in est.groups.by)
     above = {"text": f"Per {by}, as predicted and corrected", "subtitle": " ".join(notes)}
     chart: Spec = {"title": above, "concat": panels, "columns": 1 if over_time else 2}
-    return finish(chart, theme)
+    return style.finish(chart, theme)
 
 
 def period(label: tuple[Hashable, ...]) -> bool:
@@ -124,7 +109,7 @@ def _name(label: tuple[Hashable, ...]) -> str:
 def _sorted(est: Estimate, g: int, order: Sequence[int], colours: Palette) -> Spec:
     rows = sorted(_rows(est, g, order), key=lambda row: -row["corrected"])
     chart = dots(rows, colours, "", step=18, ticks=4, name="group")
-    return {"title": heading(shortened(est.classes[g])), "width": 230} | chart
+    return {"title": style.heading(style.shortened(est.classes[g])), "width": 230} | chart
 
 
 def _is_date(text: str) -> bool:
@@ -139,7 +124,7 @@ def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) ->
     assert est.groups is not None
     rows = _rows(est, g, order)
     for row, b in zip(rows, order, strict=True):
-        row["time"] = clean(est.groups.labels[b][0])
+        row["time"] = style.clean(est.groups.labels[b][0])
     calendar = all(_is_date(row["time"]) for row in rows)
     ends = domain([row[f] for row in rows for f in ("naive", "corrected", "lower", "upper")])
     x: Spec = {"field": "time", "title": None}
@@ -151,22 +136,22 @@ def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) ->
         x["axis"] = {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8}
 
     def y(field: str) -> Spec:
-        axis = {"labelExpr": number_labels(ends), "tickCount": 5}
-        return quantity(field, title=None, axis=axis, scale={"domain": ends, "nice": True})
+        axis = {"labelExpr": style.number_labels(ends), "tickCount": 5}
+        return style.quantity(field, title=None, axis=axis, scale={"domain": ends, "nice": True})
 
     lines = [
         row | {"figure": figure, "value": row[field]}
-        for figure, field in ((CORRECTED, "corrected"), (NAIVE, "naive"))
+        for figure, field in ((style.CORRECTED, "corrected"), (style.NAIVE, "naive"))
         for row in rows
     ]
     legend = {"symbolType": "stroke", "symbolStrokeWidth": 2}
-    both = both_figures(colours, "strokeDash", legend=legend)
-    tooltip = figure_tooltip("period", rows[0], range_format(ends))
+    both = style.both_figures(colours, "strokeDash", legend=legend)
+    tooltip = style.figure_tooltip("period", rows[0], style.range_format(ends))
     area = {"type": "area", "color": colours.corrected, "opacity": 0.25}
     line = {"type": "line", "strokeWidth": 2, "point": len(rows) <= 60}
     layers = [
-        layer(rows, area, x=x, y=y("lower"), y2={"field": "upper"}),
-        layer(lines, line, x=x, y=y("value"), tooltip=tooltip, **both),
+        style.layer(rows, area, x=x, y=y("lower"), y2={"field": "upper"}),
+        style.layer(lines, line, x=x, y=y("value"), tooltip=tooltip, **both),
     ]
-    title = heading(shortened(est.classes[g]))
+    title = style.heading(style.shortened(est.classes[g]))
     return {"title": title, "width": 560, "height": 150, "layer": layers}

@@ -8,25 +8,8 @@ from typing import Any
 import numpy as np
 
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import (
-    CORRECTED,
-    LONGEST_LABEL,
-    NAIVE,
-    Palette,
-    Spec,
-    both_figures,
-    clean,
-    figure_tooltip,
-    finish,
-    layer,
-    names,
-    number_labels,
-    palette,
-    quantity,
-    range_format,
-    shortened,
-    words,
-)
+from trueup.present.plots import style
+from trueup.present.plots.style import Palette, Spec
 from trueup.present.sentences import what, whole
 from trueup.text import percent
 
@@ -37,7 +20,7 @@ LOG_SPREAD = 100.0
 
 def totals_spec(est: Estimate, theme: str = "light") -> Spec:
     """Draw every class as predicted and corrected, largest first, with the interval."""
-    colours = palette(theme)
+    colours = style.palette(theme)
     rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])
     shown = order[:MOST_CLASSES]
@@ -53,29 +36,29 @@ def totals_spec(est: Estimate, theme: str = "light") -> Spec:
     above: Spec = {"text": f"{title(est)} per class, as predicted and corrected"}
     if notes:
         above["subtitle"] = " ".join(notes)
-    return finish({"title": above, "width": 440} | chart, theme)
+    return style.finish({"title": above, "width": 440} | chart, theme)
 
 
 def title(est: Estimate) -> str:
     """Return what is estimated, as a title that no column name can break."""
-    text = shortened(what(est), LONGEST_TITLE)
+    text = style.shortened(what(est), LONGEST_TITLE)
     return text[0].upper() + text[1:]
 
 
 def points(
-    rows: Sequence[dict[str, Any]], labels: Sequence[Hashable], most: int = LONGEST_LABEL
+    rows: Sequence[dict[str, Any]], labels: Sequence[Hashable], most: int = style.LONGEST_LABEL
 ) -> list[dict[str, Any]]:
     """Return a record per row: its label, short and in full, both figures and the interval."""
     return [
         {
             "label": word,
-            "name": clean(label),
+            "name": style.clean(label),
             "naive": row["naive"],
             "corrected": row["estimate"],
             "lower": row["lower"],
             "upper": row["upper"],
         }
-        for row, label, word in zip(rows, labels, names(labels, most), strict=True)
+        for row, label, word in zip(rows, labels, style.names(labels, most), strict=True)
     ]
 
 
@@ -127,35 +110,35 @@ def dots(
         else row
         for row in data
     ]
-    y = words(
+    y = style.words(
         "label",
         scale={"domain": [row["label"] for row in data]},
         axis={"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8},
     )
-    axis = {"labelExpr": number_labels(everything), "tickCount": ticks}
+    axis = {"labelExpr": style.number_labels(everything), "tickCount": ticks}
     axis |= {"labelOverlap": "greedy", "labelSeparation": 8}
 
     def x(field: str) -> Spec:
-        return quantity(field, title=title, scale=scale, axis=axis)
+        return style.quantity(field, title=title, scale=scale, axis=axis)
 
-    more = {"y": y, "tooltip": figure_tooltip(name, data[0], range_format(everything))}
+    more = {"y": y, "tooltip": style.figure_tooltip(name, data[0], style.range_format(everything))}
     dot = {"type": "point", "filled": True, "opacity": 1}
     layers = [
-        layer(
+        style.layer(
             [row | {"figure": figure} for row in data],
             dot | {"size": area},
             x=x(field),
             **more,
-            **both_figures(colours, "shape"),
+            **style.both_figures(colours, "shape"),
         )
-        for figure, field, area in ((CORRECTED, "corrected", 90), (NAIVE, "naive", 45))
+        for figure, field, area in ((style.CORRECTED, "corrected", 90), (style.NAIVE, "naive", 45))
     ]
     known = [row for row in drawn if row["lower"] is not None]
     if known:
         line = {"type": "rule", "strokeWidth": 3, "opacity": 0.55, "strokeCap": "round"}
         colour = {"value": colours.corrected}
         ends = {"x": x("from"), "x2": {"field": "upper"}}
-        layers.insert(0, layer(known, line, **ends, color=colour, **more))
+        layers.insert(0, style.layer(known, line, **ends, color=colour, **more))
     cut = left is not None and any(row["lower"] < left for row in known)
     size = step or (26 if len(data) <= 20 else 18)
     return {"layer": layers, "height": {"step": size}, "cut": cut}
