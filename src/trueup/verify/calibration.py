@@ -26,6 +26,7 @@ from trueup.count.counts import make_counts
 from trueup.draws.contingency import solve_Q
 from trueup.draws.settings import make_settings
 from trueup.estimate.methods import estimate
+from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats, Integers
 from trueup.prior import Dirichlet
 
@@ -75,21 +76,30 @@ def rank_cases(scale: float = 1.0) -> list[RankCase]:
     return cases
 
 
-def ranks(case: RankCase, seed: int, answer: Callable[..., Any] = estimate) -> Integers:
+def ranks(case: RankCase, seed: int, answer: Callable[..., Estimate] = estimate) -> Integers:
     """Return ranks (replications, quantities) of the truth among the draws, 0 to DRAWS."""
     rng = np.random.default_rng(seed)
     K = case.K
     # unequal on purpose: a transposed matrix or γ in place of α shows
     alpha = 0.5 + 2.0 * np.eye(K) + 0.3 * np.arange(K)[None, :] / K
     gamma = alpha.sum(axis=1) if case.gamma_is_row_sum else np.linspace(1.0, 3.0, K)
-    options: dict[str, Any] = {
-        "design": case.design, "method": case.method, "prior": Dirichlet(alpha, gamma),
-        "draws": DRAWS + 1, "interval": 0.95,
-    }  # fmt: skip
-    make = _of_rates if case.method in ("bayes", "constrained") else _of_units
+    by_rates = case.method in ("bayes", "constrained")
+
+    def estimated(n: Integers, v_hat: Integers) -> Estimate:
+        settings = make_settings(
+            K, design=case.design, method=case.method, prior=Dirichlet(alpha, gamma),
+            noise=not by_rates, overlap=False if by_rates else None, draws=DRAWS + 1, interval=0.95,
+            seed=int(rng.integers(2**63)),
+        )  # fmt: skip
+        return answer(make_counts(n, v_hat), settings, dict)
+
     found = []
     for _ in range(case.replications):
-        truth, draws = make(case, alpha, gamma, options, rng, answer)
+        P = _rows(alpha, rng)
+        if by_rates:
+            truth, draws = _of_rates(case, P, alpha, estimated, rng)
+        else:
+            truth, draws = _of_units(case, P, rng.dirichlet(gamma), estimated, rng)
         draws = draws[:DRAWS]
         below = (draws < truth).sum(axis=0)
         ties = (draws == truth).sum(axis=0)
@@ -112,42 +122,27 @@ def _rows(alpha: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _of_rates(
-    case: RankCase,
-    alpha: Floats,
-    gamma: Floats,
-    options: Any,
-    rng: np.random.Generator,
-    answer: Any,
+    case: RankCase, P: Floats, alpha: Floats, estimated: Any, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Draw P and a test set within true classes, and rank functions of P: p₀₀ and (Qv̂)₀."""
+    """Draw a test set within true classes, and rank functions of P: p₀₀ and (Qv̂)₀."""
     K = case.K
     v_hat = np.arange(40, 40 + 10 * K, 10)
-    P = _rows(alpha, rng)
     if case.method == "constrained":
         for _ in range(TRIES):
             if (solve_Q(P[None], v_hat.astype(float)) >= 0).all():
                 break
             P = _rows(alpha, rng)
     n = np.array([rng.multinomial(3 + 2 * g, P[g]) for g in range(K)])
-    settings = make_settings(
-        K, noise=False, overlap=False, seed=int(rng.integers(2**63)), **options
-    )
-    est = answer(make_counts(n, v_hat), settings, dict)
+    est = estimated(n, v_hat)
     truth = np.array([P[0, 0], P[-1, 0], solve_Q(P[None], v_hat.astype(float))[0, 0]])
     return truth, np.column_stack([est.P[:, 0, 0], est.P[:, -1, 0], est.draws[:, 0]])
 
 
 def _of_units(
-    case: RankCase,
-    alpha: Floats,
-    gamma: Floats,
-    options: Any,
-    rng: np.random.Generator,
-    answer: Any,
+    case: RankCase, P: Floats, beta: Floats, estimated: Any, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Draw a population and its test set, and rank the units of the first and last class."""
     K, N = case.K, 60 + 20 * case.K
-    P, beta = _rows(alpha, rng), rng.dirichlet(gamma)
     cells = rng.multinomial(N, (beta[:, None] * P).ravel()).reshape(K, K)
     v, v_hat = cells.sum(axis=1), cells.sum(axis=0)
     if case.design == "random":
@@ -158,6 +153,5 @@ def _of_units(
         )
     else:
         n = np.array([rng.multinomial(3 + 2 * g, P[g]) for g in range(K)])
-    settings = make_settings(K, noise=True, overlap=None, seed=int(rng.integers(2**63)), **options)
-    est = answer(make_counts(n, v_hat), settings, dict)
+    est = estimated(n, v_hat)
     return v[[0, -1]].astype(float), est.draws[:, [0, -1]]
