@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from html.parser import HTMLParser
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import trueup as tu
+from trueup.aggregate.groups import concentration
 from trueup.cli import main
 from trueup.cli.demo import run_demo
 from trueup.draws.settings import METHODS as ALL_METHODS
@@ -275,7 +277,11 @@ def test_what_only_python_can_say_has_no_command(rng):
 
 
 @pytest.mark.slow
-def test_fifteen_classes_and_a_thousand_groups_fit(rng, tmp_path):
+def test_fifteen_classes_and_a_thousand_groups_fit(rng, tmp_path, monkeypatch):
+    # the page matters here and its figures do not: chains of a few steps
+    for name, steps in (("LEAST_GROUPS", 20), ("MOST_GROUPS", 20), ("WARM_UP", 4), ("KEEP", 2)):
+        monkeypatch.setattr(concentration, name, steps)
+    monkeypatch.setattr(import_module("trueup.aggregate.groups.base_rates"), "SWEEPS", 1)
     K, N = 15, 30_000
     names = np.array([f"a class with a fairly long name, number {i}" for i in range(K)])
     s = rng.integers(K, size=N)

@@ -186,7 +186,8 @@ def test_full_is_calibrated_with_few_units(K):
         beta = rng.dirichlet(gamma)
         n = np.stack([rng.multinomial(3 + g, P[g]) for g in range(K)])
         v_hat = rng.multinomial(12, beta @ P)
-        draws = draw_full(alpha + n, gamma, v_hat, size, rng)
+        # 40 sweeps of 32 chains are plenty for 99 draws; most time would go into a lower R-hat
+        draws = draw_full(alpha + n, gamma, v_hat, size, rng, max_sweeps=40)
         ranks[i] = (draws.beta[:, 0] < beta[0]).sum()
     counts = np.bincount((ranks // 10).astype(int), minlength=10)
     # each count is binomial(200, 1/10); also the mean rank
@@ -219,7 +220,7 @@ def test_fifteen_classes_against_nuts(n):
     from samplers import case, nuts
 
     a, v_hat = case(15, n)
-    beta = nuts(a, v_hat, warm_up=1000, draws=2000).beta
+    beta = nuts(a, v_hat, warm_up=300, draws=400).beta
     from trueup.draws.samplers import ess
 
     effective = np.array([ess(beta[:, :, g]) for g in range(15)])

@@ -10,6 +10,7 @@ import trueup as tu
 from trueup.count.names import Columns
 from trueup.read import open_table
 from trueup.read.frames import FrameTable
+from trueup.study import next_units
 from trueup.study.case_source import Assumed, make_case
 from trueup.study.unit_values import two_values, unit_values
 
@@ -21,6 +22,12 @@ STUDIES = {
     "plan next": lambda *tables, **options: tu.plan(*tables, next=5, id="id", **options),
     "assumed": lambda population, _, **options: tu.plan(population, cv=0.2, **RATES, **options),
 }
+
+
+@pytest.fixture(autouse=True)
+def few_futures(monkeypatch):
+    """How narrow intervals will be is not asked here, and takes an estimate for each future."""
+    monkeypatch.setattr(next_units, "FUTURES", 2)
 
 
 def tables(rng, N=2000):

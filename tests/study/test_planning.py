@@ -9,6 +9,7 @@ from trueup.audit.advise import Known, advise, dirichlet_columns
 from trueup.audit.allocate import allocate_units
 from trueup.count.counts import make_counts
 from trueup.simulation import lognormal, simulate
+from trueup.study import next_units
 from trueup.study.case_source import Assumed, assume, pilot
 from trueup.study.replications import Outcome, run_method
 
@@ -233,9 +234,11 @@ def test_next_is_a_work_list_with_the_pilot_in_it(rng):
 
 
 @pytest.mark.slow
-def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rng):
+def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rng, monkeypatch):
     """Heavy tails: by 20% and more, against as many random labels."""
     N, names, count = 6000, np.array(["other", "shop"]), 16
+    # how narrow it will be is not asked here, and takes 17 estimates each time
+    monkeypatch.setattr(next_units, "_promise", lambda *_: ([], None))
     covered, ratio = 0, []
     for _ in range(count):
         s = (rng.random(N) < 0.2).astype(int)
