@@ -148,15 +148,15 @@ def test_a_random_fixture_that_tests_share_is_made_again(ran):
 
 
 def test_a_seed_repeats_a_test(ran, tmp_path):
-    _, _, same = run(tmp_path / "same", SOURCE, 5, "-k", "once or package or table")
-    _, _, other = run(tmp_path / "other", SOURCE, 6, "-k", "once or package or table")
+    _, _, same = run(tmp_path / "same", SOURCE, 5, "-n", "0", "-k", "once or package or table")
+    _, _, other = run(tmp_path / "other", SOURCE, 6, "-n", "0", "-k", "once or package or table")
     for name in ("test_once", "test_package", "test_table"):
         assert same[name] == ran[2][name]
         assert not set(other[name]) & set(same[name])
 
 
 def test_flakes_counts_failures(tmp_path):
-    done, told, _ = run(tmp_path / "flaky", FLAKY, 5, "--flakes", "40")
+    done, told, _ = run(tmp_path / "flaky", FLAKY, 5, "-n", "0", "--flakes", "40")
     found = told["flakes"]
     assert set(found) == {"test_coin", "test_never"}
     assert 0 < found["test_coin"]["failed"] < 40

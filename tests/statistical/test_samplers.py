@@ -186,8 +186,8 @@ def test_full_is_calibrated_with_few_units(K):
         beta = rng.dirichlet(gamma)
         n = np.stack([rng.multinomial(3 + g, P[g]) for g in range(K)])
         v_hat = rng.multinomial(12, beta @ P)
-        # 40 sweeps of 32 chains are plenty for 99 draws; most time would go into a lower R-hat
-        draws = draw_full(alpha + n, gamma, v_hat, size, rng, max_sweeps=40)
+        # 20 sweeps of 32 chains are plenty for 99 draws; most time would go into a lower R-hat
+        draws = draw_full(alpha + n, gamma, v_hat, size, rng, max_sweeps=20)
         ranks[i] = (draws.beta[:, 0] < beta[0]).sum()
     counts = np.bincount((ranks // 10).astype(int), minlength=10)
     # each count is binomial(200, 1/10); also the mean rank
