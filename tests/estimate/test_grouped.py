@@ -68,7 +68,7 @@ def test_rows_are_groups_first_then_the_whole(tables):
 @pytest.mark.parametrize("value", [None, "y"])
 def test_asking_for_groups_never_changes_the_whole(tables, design, value):
     units, test, _ = tables
-    options = {"value": value, "design": design, "draws": 400, "seed": 5}
+    options = {"value": value, "design": design, "draws": 100, "seed": 5}
     alone = tu.correct(units, test, **options)
     for by in ("region", ["region", "sector"]):
         est = tu.correct(units, test, by=by, **options)
