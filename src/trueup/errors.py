@@ -10,8 +10,6 @@
     └── EstimateError    the data are sound, but this method has no answer for them
 """
 
-from __future__ import annotations
-
 
 class TrueupError(ValueError):
     """A problem with the input, in words: what must hold, what we got, and one hint.

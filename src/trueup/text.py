@@ -1,7 +1,5 @@
 """Numbers as people write them, words in a row, and columns that line up."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence

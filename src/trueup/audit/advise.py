@@ -17,8 +17,6 @@ C has the cells' covariances, a label in one cell counts for those that resemble
 handed out one by one, each where the variance falls most. A cell that is taken whole is known.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """How many units to label in each stratum."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -3,8 +3,6 @@
 A unit is seen through a = y·1[s=g] and f = y·1[ŝ=g] for each class g, with y = 1 for counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Bands of the value as strata of an audit: those that `correct` itself uses for totals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

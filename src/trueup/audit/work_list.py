@@ -1,7 +1,5 @@
 """How a work list says in its own columns how it was drawn, and how that is read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from dataclasses import dataclass

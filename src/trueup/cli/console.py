@@ -1,7 +1,5 @@
 """How the commands talk: errors in plain words, a progress bar, and exit codes."""
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

@@ -1,7 +1,5 @@
 """The command ``trueup counts``: both tables in numbers, to correct them somewhere else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

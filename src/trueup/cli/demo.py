@@ -1,7 +1,5 @@
 """`trueup demo`: a data set like the paper's, corrected with each method beside the truth."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

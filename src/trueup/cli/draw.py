@@ -1,7 +1,5 @@
 """The command ``trueup draw``: the units to label, as a work list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

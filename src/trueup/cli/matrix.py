@@ -1,7 +1,5 @@
 """Numbers typed on the command line: ``4,1;2,3``, or a file with a labelled matrix."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Hashable, Sequence

@@ -1,7 +1,5 @@
 """Options that several commands share, and how their text is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Priors on the command line, such as ``from-range:webshop:0.80-0.95``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any

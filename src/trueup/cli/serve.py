@@ -1,7 +1,5 @@
 """The command ``trueup serve``: the page at localhost."""
 
-from __future__ import annotations
-
 import click
 
 from trueup.cli.console import Command

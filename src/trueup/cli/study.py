@@ -1,7 +1,5 @@
 """The commands that simulate: ``trueup compare``, ``trueup plan`` and ``trueup paper``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command ``trueup verify``: the proof, rerun on your own machine."""
 
-from __future__ import annotations
-
 import click
 
 from trueup.cli.console import Command, progress_bar, quiet_warnings

@@ -1,7 +1,5 @@
 """Bands of the value: from the fine bands of one scan to the few that cells are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Bins of a column on which error rates depend, with equal numbers of test units."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

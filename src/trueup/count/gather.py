@@ -1,7 +1,5 @@
 """From the two tables to the small bag of counts, whole and per group and stratum."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any

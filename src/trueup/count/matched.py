@@ -1,7 +1,5 @@
 """Audited units whose prediction, value and group come from the population, by id."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The columns that the user names, checked once and passed on together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

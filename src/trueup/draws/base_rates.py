@@ -1,7 +1,5 @@
 """Base rates given the error rates and v̂, and the columns c = Pr(s | ŝ) that follow from both."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Everywhere: rows are true classes, columns predicted ones, p_gh = Pr(ŝ = h | s 
 come first, so that ``P`` is (K, K) or (R, K, K).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

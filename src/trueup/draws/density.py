@@ -6,8 +6,6 @@ dP = |det P| Π ρ_h^(K−1) / Π β_g^(K−1) dc for fixed ρ, and dP dβ = Π 
 `bayes` knows no constraint and has the rows of P themselves. Written for NumPy and for JAX.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Priors that are not conjugate, by NUTS: NumPyro's, the extra ``mcmc``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

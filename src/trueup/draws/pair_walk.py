@@ -5,8 +5,6 @@ The share moves by a normal step in its log odds, and a step through a wall is n
 chains walk side by side; each pair of components learns its own step size during warm-up.
 """
 
-from __future__ import annotations
-
 import time
 from itertools import combinations
 from typing import Any

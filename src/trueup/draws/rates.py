@@ -5,8 +5,6 @@ are weighted by its tilt; where a few weights would decide the answer, NUTS take
 of our own for priors with walls.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Theorem 1: the likelihood of the test set, and the posterior of P and β for conjugate priors."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

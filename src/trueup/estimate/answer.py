@@ -1,7 +1,5 @@
 """What a method returns, and the figures that are made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any

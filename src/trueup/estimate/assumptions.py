@@ -6,8 +6,6 @@ a true class to be alike whatever the prediction. Those that work with predicted
 predicted class. Real classifiers keep neither, and the audited values can show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 

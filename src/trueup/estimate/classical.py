@@ -20,8 +20,6 @@ interval, ``classes`` are names for messages. Nothing is clipped: an estimate or
 below zero is what the formula gives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

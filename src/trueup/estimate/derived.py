@@ -4,8 +4,6 @@ Draws come first, (R, K) or (R, G, K). Each answer is computed draw by draw and 
 that what the parts of a ratio or a difference share (the same P, the same total) is accounted for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Whether the test set looks as if it was drawn the way the user says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import erfc, lgamma
 from typing import NamedTuple

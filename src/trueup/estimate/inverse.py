@@ -1,7 +1,5 @@
 """The baseline method: Q̂û with the test set's own rates (Rogan–Gladen for K = 2)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.aggregate.noise import classification_noise, noise_covariance

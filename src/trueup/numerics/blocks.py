@@ -4,8 +4,6 @@ NumPy releases Python's lock while it draws and computes, so threads are enough.
 the draws, are the same on any number of cores.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """R-hat and effective sample size, rank-normalised (Vehtari et al., Bayesian Analysis 2021)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.numerics import special

@@ -5,8 +5,6 @@ a = 0.01 one gamma in a thousand is below the smallest double, and its logarithm
 Arrays are (..., K, C): classes, then chains.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

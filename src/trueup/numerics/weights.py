@@ -4,8 +4,6 @@ Vehtari, Simpson, Gelman, Yao and Gabry (2024): above 0.7 a few weights decide t
 many draws there are.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The paper's examples, computed: `trueup paper examples`."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """The paper's figures, drawn again as SVG and PNG files: `trueup paper figures`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ all replications together: the constrained methods keep the draws inside Θ₂, 
 2, and where only few are inside, they draw from the truncated Betas of `samplers`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ The tax returns themselves are not public. The paper's Table 1 pins down the mom
 T ≈ 4.95e9 and Σy² ≈ 7.8e16 (and not the 12.2e9 of the paper's text).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An estimate for ArviZ: InferenceData of ArviZ 0.x, or the data tree of ArviZ 1.x."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trueup.errors import EstimateError, OptionError

@@ -1,7 +1,5 @@
 """HTML that cannot be broken by data: every text is escaped unless it was made here."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Sequence
 

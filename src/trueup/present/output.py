@@ -1,7 +1,5 @@
 """Writing results: whole or not at all."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import io

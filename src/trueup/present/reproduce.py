@@ -1,7 +1,5 @@
 """How to reproduce the numbers: the call, the command, versions, and hashes of the inputs."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

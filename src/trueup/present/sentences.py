@@ -1,7 +1,5 @@
 """What the report and the page say: what was asked, the answer, and each method in plain words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from trueup.draws.settings import POSTERIORS

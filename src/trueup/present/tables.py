@@ -4,8 +4,6 @@ One function writes the numbers, so that they are the same in every form; none o
 markup to any of them.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import textwrap

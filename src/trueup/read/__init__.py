@@ -1,7 +1,5 @@
 """Where a table comes from: a path is a file, anything else a dataframe or a relation."""
 
-from __future__ import annotations
-
 import os
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Parquet and Arrow files: what must hold of each file before DuckDB reads them as one table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ dates are ISO dates, labels are read as text and converted in `as_label`, and li
 may be a title but not data.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import gzip

@@ -1,7 +1,5 @@
 """Tables in files: CSV, Parquet and Arrow, alone or many, streamed through DuckDB."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """What every dataframe library is asked through Narwhals: its rows, its types and its errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Dataframes made here: results of the user's own kind, and pandas columns with plain types."""
 
-from __future__ import annotations
-
 import datetime
 from contextlib import suppress
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Which files a path means: a file, a folder, a pattern or an address."""
 
-from __future__ import annotations
-
 import glob
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sheets of Excel and LibreOffice: the first one of a file, with a header in its first row."""
 
-from __future__ import annotations
-
 import datetime
 import os
 from typing import Any

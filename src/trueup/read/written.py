@@ -3,8 +3,6 @@
 Nothing here guesses: a number that could be read in two ways is refused until the user says how.
 """
 
-from __future__ import annotations
-
 import codecs
 import os
 import shutil

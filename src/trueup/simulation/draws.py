@@ -1,7 +1,5 @@
 """Replications: counts as multinomials and hypergeometrics, totals by finding the errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

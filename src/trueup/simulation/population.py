@@ -1,7 +1,5 @@
 """What is simulated: a population of units, sorted into types that are alike, and its audit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast

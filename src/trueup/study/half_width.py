@@ -1,7 +1,5 @@
 """The number of test units for a wanted half-width, found by simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field

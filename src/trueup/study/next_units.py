@@ -1,7 +1,5 @@
 """Which units to audit next, from a pilot or from assumed rates; `audit.advise` has the model."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice

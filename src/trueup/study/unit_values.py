@@ -6,8 +6,6 @@ sum of squares. So totals, sums of squares, and every value that is alone or one
 are those of the table, and what is simulated differs by much less than its Monte Carlo error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The verdict of a comparison: figures per method with Monte Carlo errors, and a recommendation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,6 @@ says (Talts et al., 2018, arXiv:1804.06788). Four posteriors have such a model:
 Counts have ties, which are broken at random: then ranks are exactly uniform.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

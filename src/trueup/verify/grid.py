@@ -1,7 +1,5 @@
 """The grid of cases with a known truth, and what the product answers in each cell."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Populations in groups with a known truth, and what the product answers per group."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

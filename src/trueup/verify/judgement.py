@@ -1,7 +1,5 @@
 """From ranks and tallies to findings: bounds are binomial or chi-square, and Bonferroni's."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable

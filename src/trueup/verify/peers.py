@@ -1,7 +1,5 @@
 """Other packages on the same inputs; those that are not installed are named as skipped."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

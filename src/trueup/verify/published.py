@@ -1,7 +1,5 @@
 """Figures that others printed, computed by the product."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All checks in a pool of processes: `verify`."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import time

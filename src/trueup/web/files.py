@@ -1,7 +1,5 @@
 """Files sent to the page: which columns there are, the check and the estimates."""
 
-from __future__ import annotations
-
 import datetime
 import warnings
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ A web site that somebody visits can send requests to localhost, or point its own
 come from our own origin with a header that other origins cannot send.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from typing import Any

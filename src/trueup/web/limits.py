@@ -1,7 +1,5 @@
 """What one request may ask for, and how the page says that it may not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from typing import Any

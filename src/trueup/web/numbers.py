@@ -1,7 +1,5 @@
 """Numbers typed into the page: from what it sends to `correct_counts` and back."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Collection, Mapping

@@ -1,7 +1,5 @@
 """Listening: the next free port, the browser, and a clean end on Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The application: routes, errors in plain words, and what starts and stops with it."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import traceback

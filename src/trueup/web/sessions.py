@@ -4,8 +4,6 @@ A file of 200 MB is sent once and asked about many times, with other columns or 
 goes when the page does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import shutil

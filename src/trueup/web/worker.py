@@ -3,8 +3,6 @@
 It ends when the server does (its standard input closes), in the middle of a job if need be.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

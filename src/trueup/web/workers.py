@@ -4,8 +4,6 @@ A process is the one thing that can be stopped in the middle of NumPy or DuckDB.
 a small question in 0.08 s; one that must start first took 4 s (2 cores, load 12).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """The two posteriors that need a sampler, each with one function: `constrained` and `full`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Literal

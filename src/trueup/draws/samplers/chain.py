@@ -1,7 +1,5 @@
 """Many chains until there are enough effective draws, or no time is left: length, diagnostics."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait

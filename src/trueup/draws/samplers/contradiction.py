@@ -1,7 +1,5 @@
 """Whether predicted counts contradict the test set: rates that fit both are far from the second."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.numerics.arrays import Floats

@@ -4,8 +4,6 @@ With x = p₀₁ ~ Beta(a₀₁, a₀₀) and y = p₁₀ ~ Beta(a₁₀, a₁�
 {x ≤ ρ₁, y ≤ ρ₀} ∪ {x ≥ ρ₁, y ≥ ρ₀}: a classifier better than chance, or one that swaps the classes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.draws.samplers.draws import Draws

@@ -18,8 +18,6 @@ the density of X has the factor Π β_g^(γ_g − 1) / |det P| as well.
 Arrays have the chains last, (K, K, C), so that each step is one pass over contiguous memory.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Step two of the paper: draw from the posterior, keep what falls in Θ_K(v̂)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.draws.contingency import solve_Q

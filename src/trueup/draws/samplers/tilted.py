@@ -18,8 +18,6 @@ draw that does not depend on where it is, so that a class can go to almost 0 and
 Everything is in logs: with a small γ, β_g = 1e-400 is an ordinary value.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

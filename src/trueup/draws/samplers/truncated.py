@@ -12,8 +12,6 @@ b ≥ 1. Three ways to draw, each with an acceptance that is known beforehand:
 Where all three waste too much (b far below 1), the incomplete beta function is inverted instead.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.numerics import special

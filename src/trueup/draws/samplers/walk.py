@@ -4,8 +4,6 @@ During warm-up every column and row learns how far its proposals may go: fresh o
 times where few stay inside, or ones that keep a part of the old.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 

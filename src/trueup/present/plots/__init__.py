@@ -4,8 +4,6 @@ Every chart is a pure function from an `Estimate` to a dict. Labels of classes a
 values and titles, never names of fields and never part of an expression.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether the chains have met: their traces, and R-hat as the run grew."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The test set as a table of counts: rows true, columns predicted, shaded by share of the row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.estimate.result import Estimate

@@ -1,7 +1,5 @@
 """The posterior of every class as a histogram, with the interval and the naive figure marked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

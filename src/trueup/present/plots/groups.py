@@ -1,7 +1,5 @@
 """Groups: small multiples per class; over time a line with a band, else groups sorted by size."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Hashable, Sequence

@@ -1,7 +1,5 @@
 """Two classes: the plane of error rates (q, p), where Θ₂(v̂) lies and where the draws are."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a prior believes of every class's recall, before any test unit is seen."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Charts of studies, made with Altair (the extra ``plot``) and written as SVG or PNG files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One look for all charts: colours that colour-blind people tell apart, sizes, number formats."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass

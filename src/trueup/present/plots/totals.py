@@ -1,7 +1,5 @@
 """The naive figure against the corrected one with its interval, per class."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A report that can be attached to a publication: one HTML file that needs nothing else."""
 
-from __future__ import annotations
-
 import datetime
 from pathlib import Path
 

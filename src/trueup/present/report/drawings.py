@@ -1,7 +1,5 @@
 """The charts of a report, as SVG within the page: they print, and need no script."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

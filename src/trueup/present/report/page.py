@@ -1,7 +1,5 @@
 """The page around the sections: one file, no script, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sections of a report, each a function from an estimate to HTML."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.errors import TrueupError
