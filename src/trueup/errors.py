@@ -10,6 +10,11 @@
     └── EstimateError    the data are sound, but this method has no answer for them
 """
 
+import re
+
+NUMPY = r"\bnp\.(?:float|int|uint|bool|str)\w*\(([^()]*)\)"
+"""How NumPy writes its scalars, which is no news to the user: np.float64(95.0) for 95.0."""
+
 
 class TrueupError(ValueError):
     """A problem with the input, in words: what must hold, what we got, and one hint.
@@ -27,10 +32,13 @@ class TrueupError(ValueError):
     `interval` must lie between 0 and 1; got 95.
     <BLANKLINE>
     Hint: write 0.95.
+    >>> print(TrueupError("`interval` must lie between 0 and 1; got np.float64(95.0)."))
+    `interval` must lie between 0 and 1; got 95.0.
     """
 
     def __init__(self, problem: str, *, hint: str | None = None) -> None:
-        super().__init__(problem if hint is None else f"{problem}\n\nHint: {hint}")
+        words = problem if hint is None else f"{problem}\n\nHint: {hint}"
+        super().__init__(re.sub(NUMPY, r"\1", words))
 
 
 class DataError(TrueupError):

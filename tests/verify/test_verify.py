@@ -12,7 +12,7 @@ from trueup.count.counts import Counts
 from trueup.estimate.methods import estimate
 from trueup.verify import run
 from trueup.verify.calibration import RankCase, ranks, uniformity
-from trueup.verify.findings import BREACH, SAYS_SO
+from trueup.verify.findings import BREACH, WARNED
 from trueup.verify.grid import Cell, run_cell
 from trueup.verify.judgement import (
     doubtful,
@@ -88,13 +88,13 @@ def test_a_planted_bug_breaks_coverage():
     planted = (
         (totals, estimate, set()),
         (totals, too_sure, {BREACH}),
-        (counts, transposed, {SAYS_SO}),
+        (counts, transposed, {WARNED}),
     )
     for cell, answer, verdicts in planted:
         tally = run_cell(cell, seed(3), answer)
         assert doubtful(tally) or not verdicts
         for findings in (judge_coverage([tally], 0), judge_again([tally])):
-            assert {f.verdict for f in findings} & {BREACH, SAYS_SO} == verdicts, answer.__name__
+            assert {f.verdict for f in findings} & {BREACH, WARNED} == verdicts, answer.__name__
 
 
 @pytest.mark.slow

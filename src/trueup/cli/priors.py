@@ -12,22 +12,9 @@ from trueup.errors import OptionError, TrueupError
 from trueup.prior.elicited import Built, arranged
 from trueup.text import listed
 
-EXAMPLES = {
-    "from-counts": "from-counts:matrix.csv:0.5",
-    "from-range": "from-range:webshop:0.80-0.95 or from-range:webshop:0.80-0.95:0.9",
-    "diagonal": "diagonal:2",
-    "dirichlet": "dirichlet:alpha.csv",
-    "logistic-normal": "logistic-normal:0.1:1",
-    "hierarchical": "hierarchical:0.15",
-    "truncated": "truncated:0.5-1",
-    "symmetric": "symmetric:0.3",
-    "ordered": "ordered",
-    "regression": "regression:turnover:log or regression:turnover",
-}
-
 
 def parse_prior(text: str) -> object:
-    """Read ``--prior``; the name of a prior is returned as it is.
+    """Read ``--prior``; the name of a prior is returned unchanged.
 
     Examples
     --------
@@ -48,7 +35,7 @@ def parse_prior(text: str) -> object:
             hint="`trueup correct --help` shows how each is written.",
         )
     try:
-        return replace(MAKERS[kind](words), word=text)
+        return replace(MAKERS[EXAMPLES[kind]](words), word=text)
     except (IndexError, ValueError) as error:
         if isinstance(error, TrueupError):
             raise
@@ -104,15 +91,21 @@ def _one(words: list[str]) -> str:
     return word
 
 
+def _hierarchical(words: list[str]) -> Any:
+    return prior.hierarchical(**_numbers(words, "error", "sd", "between"))
+
+
+# Each with an example: what stands before its first colon is the name.
 MAKERS: dict[str, Callable[[list[str]], Any]] = {
-    "from-counts": _from_counts,
-    "from-range": _from_range,
-    "dirichlet": _dirichlet,
-    "diagonal": lambda words: prior.diagonal(float(_one(words))),
-    "logistic-normal": lambda words: prior.logistic_normal(**_numbers(words, "error", "sd")),
-    "hierarchical": lambda words: prior.hierarchical(**_numbers(words, "error", "sd", "between")),
-    "truncated": lambda words: prior.truncated(recall=_range(_one(words))),
-    "symmetric": lambda words: prior.symmetric(**_numbers(words, "sd")),
+    "from-counts:matrix.csv:0.5": _from_counts,
+    "from-range:webshop:0.80-0.95 or from-range:webshop:0.80-0.95:0.9": _from_range,
+    "diagonal:2": lambda words: prior.diagonal(float(_one(words))),
+    "dirichlet:alpha.csv": _dirichlet,
+    "logistic-normal:0.1:1": lambda words: prior.logistic_normal(**_numbers(words, "error", "sd")),
+    "hierarchical:0.15": _hierarchical,
+    "truncated:0.5-1": lambda words: prior.truncated(recall=_range(_one(words))),
+    "symmetric:0.3": lambda words: prior.symmetric(**_numbers(words, "sd")),
     "ordered": lambda words: prior.ordered(**_numbers(words)),
-    "regression": _regression,
+    "regression:turnover:log or regression:turnover": _regression,
 }
+EXAMPLES = {example.split(":")[0]: example for example in MAKERS}

@@ -70,16 +70,10 @@ def gather_groups(
         parts = test_parts = columns.drawn_within
     alone = None
     if by and value is not None and not strata:  # the whole as if nobody had asked for groups
-        alone = gather_groups(
-            population,
-            test_set,
-            replace(columns, by=()),
-            overlap=overlap,
-            classes=classes,
-            missing=missing,
-            bands=bands,
-            design=design,
-        ).whole
+        alone = gather(
+            population, test_set, replace(columns, by=()), overlap=overlap, classes=classes,
+            missing=missing, bands=bands, design=design,
+        )  # fmt: skip
     elif bands and value is not None:
         population = population.banded(BAND, value)
         if columns.id is None:

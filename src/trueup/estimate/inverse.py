@@ -5,6 +5,7 @@ import numpy as np
 from trueup.aggregate.noise import classification_noise, noise_covariance
 from trueup.count.counts import Counts
 from trueup.draws.contingency import plug_in, solve_Q
+from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 
@@ -13,16 +14,14 @@ from trueup.estimate.answer import Answer
 MOST_CONDITION = 1e12
 
 
-def inverse(
-    counts: Counts, *, noise: bool, draws: int, interval: float, rng: np.random.Generator
-) -> Answer:
+def inverse(counts: Counts, settings: Settings) -> Answer:
     """Q̂û, with a parametric bootstrap of the test set (rows given) and of û for the interval.
 
     The standard error is the delta method's, Σ_g (u_g²/n_g·) Q(diag p_g − p_g p_gᵀ)Qᵀ plus the
     classification noise: the bootstrap's own has no finite expectation, since a replicate's P̂
     can be singular.
     """
-    n, u_hat = counts.n, counts.naive
+    n, u_hat, draws, rng = counts.n, counts.naive, settings.draws, settings.rng
     rows = n.sum(axis=1)
     if (rows == 0).any():
         missing = [counts.classes[g] for g in np.flatnonzero(rows == 0)]
@@ -44,8 +43,10 @@ def inverse(
 
     Q = np.linalg.inv(P.T)
     variance = noise_covariance(P, u**2 / rows)
-    if noise and w_hat is not None:
-        variance = variance + noise_covariance(P, np.clip(Q @ w_hat, 0, w_hat.sum()))
+    W = None
+    if settings.noise and w_hat is not None:
+        W = np.clip(Q @ w_hat, 0, w_hat.sum())
+        variance = variance + noise_covariance(P, W)
     sd = np.sqrt(np.maximum(np.diag(Q @ variance @ Q.T), 0))
 
     replicates = np.stack(
@@ -53,12 +54,11 @@ def inverse(
     )
     P_star = replicates / rows[:, None]
     u_star = np.broadcast_to(u_hat, (draws, counts.K))
-    if noise and w_hat is not None:
-        W = np.clip(Q @ w_hat, 0, w_hat.sum())
+    if W is not None:
         u_star = u_star + classification_noise(P[None], np.tile(W, (draws, 1)), rng)
     bootstrap = solve_Q(P_star, u_star)
     singular = ~np.isfinite(bootstrap).all(axis=1)
-    tail = (1 - interval) / 2
+    tail = (1 - settings.interval) / 2
     lower, upper = np.quantile(bootstrap[~singular], [tail, 1 - tail], axis=0)
     info: dict[str, object] = {"condition": float(condition), "warnings": []}
     if singular.any():

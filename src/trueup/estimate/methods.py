@@ -178,16 +178,6 @@ def _naive(counts: Counts, settings: Settings) -> Answer:
     return Answer(estimate=counts.naive)
 
 
-def _inverse(counts: Counts, settings: Settings) -> Answer:
-    return inverse(
-        counts,
-        noise=settings.noise,
-        draws=settings.draws,
-        interval=settings.interval,
-        rng=settings.rng,
-    )
-
-
 def _bayesian(counts: Counts, settings: Settings) -> Answer:
     """Draws of the rates, and what follows for the counts or totals.
 
@@ -327,7 +317,7 @@ def _classical(
 
 METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
     "naive": _naive,
-    "inverse": _inverse,
+    "inverse": inverse,
     "bayes": _bayesian,
     "constrained": _bayesian,
     "joint": _bayesian,

@@ -76,11 +76,8 @@ class Estimate:
         """
         if self.groups is None:
             return _rows({}, self.classes, self._figures)
-        by, rows = self.groups.by, []
-        for b, label in enumerate(self.groups.labels):
-            here = {name: None if x is None else x[b] for name, x in self.groups.figures.items()}
-            rows += _rows(dict(zip(by, label, strict=True)), self.classes, here)
-        return rows + _rows(dict.fromkeys(by), self.classes, self._figures)
+        whole = _rows(dict.fromkeys(self.groups.by), self.classes, self._figures)
+        return self._derived_rows(self.groups.figures) + whole
 
     def tidy(self) -> list[dict[str, Any]]:
         """Return the rows with `part`: "group", or "whole" for the population as a whole."""
@@ -105,7 +102,7 @@ class Estimate:
 
         `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns), or two
         classes, without `by`. ``est.contrast(other)`` compares the wholes of two estimates,
-        other − est, taken as independent; where both rest on one test set a warning says so. With
+        other − est, taken as independent; with a warning where both rest on one test set. With
         `share`, shares of the classes are compared.
         """
         if isinstance(a, Estimate):
@@ -317,12 +314,12 @@ class Estimate:
     def _derived(self, figure: derived.Figure) -> list[dict[str, Any]]:
         return self._derived_rows(figure._asdict())
 
-    def _derived_rows(self, columns: dict[str, Floats]) -> list[dict[str, Any]]:
+    def _derived_rows(self, columns: Mapping[str, Floats | None]) -> list[dict[str, Any]]:
         if self.groups is None:
             return _rows({}, self.classes, columns)
         rows = []
         for b, label in enumerate(self.groups.labels):
-            here = {name: x[b] for name, x in columns.items()}
+            here = {name: None if x is None else x[b] for name, x in columns.items()}
             rows += _rows(dict(zip(self.groups.by, label, strict=True)), self.classes, here)
         return rows
 
@@ -347,7 +344,7 @@ def _kept(draws: Floats | None) -> Floats:
 
 
 def _rows(
-    labels: dict[str, Any], classes: tuple[Hashable, ...], figures: dict[str, Any]
+    labels: dict[str, Any], classes: tuple[Hashable, ...], figures: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     return [
         labels

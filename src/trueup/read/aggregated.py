@@ -26,7 +26,7 @@ FEW_ROWS = 2_000
 class AggregatedTable:
     """A table with a column of counts; its value is the sum over the units of a row.
 
-    Each figure of a tally is a sum over the rows, so any engine's table will do.
+    Each figure of a tally is a sum over the rows, so it works on the table of any engine.
     """
 
     def __init__(

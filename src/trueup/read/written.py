@@ -33,7 +33,7 @@ class Written(str):
 def written(
     source: Any, decimal: str | None, encoding: str | None, text: str | Sequence[str] | None
 ) -> Any:
-    """Return a path that knows how its file is written; other tables as they are."""
+    """Return a path that knows how its file is written; other tables unchanged."""
     if decimal not in (None, ",", "."):
         raise OptionError(f"`decimal` must be ',' or '.'; got {decimal!r}.")
     if encoding is not None:

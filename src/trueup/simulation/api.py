@@ -131,7 +131,7 @@ def simulate(
     if len(labels) != K:
         raise DataError(f"`classes` must name each of the {K} classes; got {len(labels)}.")
     if int(replications) != replications or replications < 1:
-        raise OptionError(f"`replications` must be a whole number from 1 up; got {replications!r}.")
+        raise OptionError(f"`replications` must be a whole number above 0; got {replications!r}.")
     plan = make_design(design, n, test_base_rates, population)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])

@@ -27,7 +27,7 @@ from trueup.study.plan_result import Plan
 
 ALLOCATIONS = ("proportional", "equal", "neyman")
 CONTRADICTION = 0.05
-"""How far a predicted class may be from what the assumed rates imply before a note says so."""
+"""How far a predicted class may be from what the assumed rates imply without a note."""
 MUCH = 0.1
 """A plan to label more than this share of the units calls for a certainty stratum."""
 

@@ -40,7 +40,7 @@ class Plan:
     _next: Any = field(repr=False, default=None)
 
     def work_list(self) -> Any:
-        """Return the units to audit next as a table to label, which `correct` reads as it is.
+        """Return the units to audit next as a table to label: a test set for `correct`.
 
         The pilot's units come first, with their labels. Needs `next` and `id`.
         """

@@ -12,7 +12,7 @@ from scipy.special import bdtr
 
 from trueup.draws.settings import DESIGNS
 from trueup.verify.calibration import RankCase
-from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SAYS_SO, SHOWN, Finding
+from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SHOWN, WARNED, Finding
 from trueup.verify.grid import Tally
 
 SHARE = FALSE_ALARM / 5
@@ -113,7 +113,7 @@ def judge_again(again: list[Tally]) -> list[Finding]:
     if warned:
         low = [t for t in warned if _too_low(t, tests)]
         least = min((t.warned / t.answered for t in low), default=1.0)
-        what, verdict = "doubtful cells again, mostly a warning", SAYS_SO if low else HOLDS
+        what, verdict = "doubtful cells again, mostly a warning", WARNED if low else HOLDS
         worst = f"{len(low)} below the bound, the least often warned in {least:.0%}"
         findings.append(Finding("coverage", what, len(warned), worst, "warned > 50%", verdict))
     return findings
@@ -143,9 +143,9 @@ def _pooled(tallies: list[Tally]) -> Finding:
 def _said(fails: list[Tally]) -> Finding:
     worst, verdict = "none", HOLDS
     if fails:
-        t, verdict = worst_cell(fails), SAYS_SO
+        t, verdict = worst_cell(fails), WARNED
         worst = f"{t.covered.min() / t.answered:.1%}, warned {t.warned / t.answered:.0%} ({t.cell})"
-    return Finding("coverage", "fails, and says so", len(fails), worst, "warned > 50%", verdict)
+    return Finding("coverage", "fails, with a warning", len(fails), worst, "warned > 50%", verdict)
 
 
 def _warned_in_vain(holding: list[Tally]) -> Iterable[Finding]:

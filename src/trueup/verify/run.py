@@ -14,7 +14,7 @@ import numpy as np
 
 from trueup.errors import TrueupWarning
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
-from trueup.verify.findings import SAYS_SO, SKIPPED, Finding, table_text
+from trueup.verify.findings import SKIPPED, WARNED, Finding, table_text
 from trueup.verify.grid import Cell, Tally, every_cell, run_cell
 from trueup.verify.group_cells import group_cells, run_groups
 from trueup.verify.judgement import (
@@ -84,7 +84,7 @@ class Verification:
             | {
                 "breaches": len(self.breaches),
                 "worst_cell": None if worst is None else str(worst.cell),
-                "says_so": sum(f.cells for f in self.findings if f.verdict == SAYS_SO),
+                "warned": sum(f.cells for f in self.findings if f.verdict == WARNED),
             },
         }
 

@@ -9,6 +9,7 @@ from trueup.api import correct
 from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.read import open_table
+from trueup.read.binary_files import CUT_OFF
 from trueup.read.csv_files import OPTIONS as CSV
 from trueup.read.duck import first_line
 from trueup.study.check import check
@@ -40,7 +41,7 @@ def _first(path: str) -> list[list[str | None]]:
     except (duckdb.Error, UnicodeDecodeError) as error:
         raise FileError(
             f"{path} must be a readable table; DuckDB says: {first_line(error)}",
-            hint="is the file whole? A copy or download that was cut off looks like this.",
+            hint=CUT_OFF,
         ) from None
 
 
