@@ -104,10 +104,8 @@ def gather_groups(
     found = assemble(
         *figures,
         labels,
-        strata=strata,
-        by=by,
+        columns,
         placed=not absent,
-        totals=value is not None,
         signed=whole.signed,
         warnings=notes,
         columns=None if predicted == labels else tuple(predicted),

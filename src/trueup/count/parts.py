@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts, check_classes, make_counts
+from trueup.count.names import Columns
 from trueup.numerics.arrays import Floats, Integers
 
 Label = tuple[Hashable, ...]
@@ -81,11 +82,9 @@ def assemble(
     population: Figures,
     audited: Figures,
     classes: Sequence[Hashable],
+    names: Columns,
     *,
-    strata: tuple[str, ...],
-    by: tuple[str, ...],
     placed: bool,
-    totals: bool,
     signed: bool,
     warnings: list[str],
     columns: tuple[Hashable, ...] | None = None,
@@ -95,11 +94,12 @@ def assemble(
     The population's parts are (*strata, *by); so are those of the audited units when they are
     `placed` in groups, otherwise (*strata).
     """
+    strata, by, totals = names.strata, names.by, names.value is not None
     K, S, L = len(classes), len(strata), len(columns or classes)
     check_classes(tuple(classes), K)
     cells = sorted_labels(population.parts)
 
-    def parts(names: tuple[str, ...], take: slice, test: bool) -> tuple[Parts, dict[Label, int]]:
+    def parts(of: tuple[str, ...], take: slice, test: bool) -> tuple[Parts, dict[Label, int]]:
         """Sum over all columns but those taken."""
         labels = sorted_labels({label[take] for label in cells})
         index = {label: b for b, label in enumerate(labels)}
@@ -117,7 +117,18 @@ def assemble(
         u_hat, w_hat, t, t2 = [*sums, *test_sums] if totals else [None] * 4
         figures = (n, v_hat, u_hat, w_hat, t, t2)
         counts = Counts(tuple(classes), *figures, signed, columns=columns)
-        return Parts(names, labels, counts, test), lost
+        return Parts(of, labels, counts, test), lost
+
+    def whole() -> Counts:
+        """Sum over everything, each sum rounded once."""
+        n, *test_sums = audited.added(audited.at, (K, L))
+        rows = [np.flatnonzero(population.at[0] == h) for h in range(L)]
+        v_hat = [population.units[row].sum() for row in rows]
+        if not totals:
+            return make_counts(n, v_hat, classes=classes, predicted_classes=columns)
+        sums = ([math.fsum(x[row]) for row in rows] for x in (population.sums, population.squares))
+        figures = (n, v_hat, *sums, *test_sums)
+        return make_counts(*figures, classes=classes, predicted_classes=columns, signed=signed)
 
     by_stratum, lost = parts(strata, slice(0, S), True)
     by_group, _ = parts(by, slice(S, None), placed)
@@ -125,7 +136,7 @@ def assemble(
     group_of = {label: b for b, label in enumerate(by_group.labels)}
     stratum_of = {label: b for b, label in enumerate(by_stratum.labels)}
     return GroupCounts(
-        whole=_whole(population, audited, classes, columns, totals=totals, signed=signed),
+        whole=whole(),
         cells=by_cell,
         groups=by_group,
         strata=by_stratum,
@@ -134,28 +145,6 @@ def assemble(
         unplaced=lost_cells if placed else lost,
         warnings=warnings,
     )
-
-
-def _whole(
-    population: Figures,
-    audited: Figures,
-    classes: Sequence[Hashable],
-    columns: tuple[Hashable, ...] | None,
-    *,
-    totals: bool,
-    signed: bool,
-) -> Counts:
-    K, L = len(classes), len(columns or classes)
-    n, t, t2 = audited.added(audited.at, (K, L))
-    v_hat = np.zeros(L, dtype=np.int64)
-    np.add.at(v_hat, population.at[0], population.units)
-    if not totals:
-        return make_counts(n, v_hat, classes=classes, predicted_classes=columns)
-    rows = [np.flatnonzero(population.at[0] == h) for h in range(L)]
-    u_hat = [math.fsum(population.sums[row]) for row in rows]
-    w_hat = [math.fsum(population.squares[row]) for row in rows]
-    figures = (n, v_hat, u_hat, w_hat, t, t2)
-    return make_counts(*figures, classes=classes, predicted_classes=columns, signed=signed)
 
 
 def sorted_labels(labels: Iterable[Label]) -> list[Label]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.count.names import Columns
 from trueup.count.parts import Figures, Label, assemble
 from trueup.draws.settings import DESIGNS, make_settings
 from trueup.estimate.grouped import estimate_parts
@@ -51,10 +52,8 @@ def run_groups(case: dict[str, Any], seed: int) -> NDArray[np.float64]:
         _figures(group, (s_hat,), np.ones(len(s)) if y is None else y),
         _figures(where, (s_test, s_hat_test), y_test),
         tuple(range(K)),
-        strata=(),
-        by=("group",),
+        Columns(value=None if y is None else "y", by=("group",)),
         placed=where is not None,
-        totals=y is not None,
         signed=False,
         warnings=[],
     )

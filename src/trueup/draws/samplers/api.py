@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from trueup.draws.samplers.chain import run_chains
-from trueup.draws.samplers.draws import Draws, Progress
+from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.exact import draw_exact
 from trueup.draws.samplers.rejection import draw_rejection
 from trueup.draws.samplers.walk import Constrained, Full
@@ -18,8 +18,6 @@ Sampler = Literal["auto", "exact", "rejection", "chain"]
 WORK = 12_000_000
 """Numbers that rejection may draw for one call: about half a second. A chain takes less than
 more of them."""
-MAX_SWEEPS = 20_000
-"""Sweeps after which chains stop in any case."""
 MAX_PROPOSALS = 20_000_000
 
 
@@ -30,16 +28,14 @@ def draw_constrained(
     rng: np.random.Generator,
     *,
     sampler: Sampler = "auto",
-    progress: Progress | None = None,
-    max_sweeps: int = MAX_SWEEPS,
-    seconds: float | None = None,
+    **limits: Any,
 ) -> Draws:
     """Draw P from independent Dirichlet rows given P ∈ Θ_K(v̂), the paper's constrained posterior.
 
     `a` (K, K) are α + n, rows true, and `v_hat` (K,) the units per predicted class. The sampler
     `exact` is for K = 2 and `auto` takes it there; for K ≥ 3 it takes `rejection` where a pilot
-    accepts enough, and `chain` otherwise. A chain stops after `max_sweeps` or `seconds` in any
-    case; ``info["warnings"]`` then says what is missing.
+    accepts enough, and `chain` otherwise. `limits` are `progress`, `max_sweeps` and `seconds` of
+    `run_chains`.
 
     Examples
     --------
@@ -53,28 +49,18 @@ def draw_constrained(
         return draw_exact(a, v_hat, size, rng)
     if sampler != "chain":
         work = WORK if sampler == "auto" else np.inf
+        tell = limits.get("progress")
         found = draw_rejection(
-            a, v_hat, size, rng, max_proposals=MAX_PROPOSALS, max_work=work, progress=progress
+            a, v_hat, size, rng, max_proposals=MAX_PROPOSALS, max_work=work, progress=tell
         )
         if found is not None:
             return found
-    make = partial(Constrained, a, v_hat)
-    draws = run_chains(
-        make, a, size, rng, progress=progress, max_sweeps=max_sweeps, seconds=seconds
-    )
+    draws = run_chains(partial(Constrained, a, v_hat), a, size, rng, **limits)
     return replace(draws, rho=v_hat / v_hat.sum())
 
 
 def draw_full(
-    a: Floats,
-    gamma: Floats,
-    v_hat: Floats,
-    size: int,
-    rng: np.random.Generator,
-    *,
-    progress: Progress | None = None,
-    max_sweeps: int = MAX_SWEEPS,
-    seconds: float | None = None,
+    a: Floats, gamma: Floats, v_hat: Floats, size: int, rng: np.random.Generator, **limits: Any
 ) -> Draws:
     """Draw (P, β) given the test set and v̂ ~ Mult(N, Pᵀβ), exact for any N, with β ~ Dir(γ).
 
@@ -88,8 +74,7 @@ def draw_full(
     ((1000, 2), 'chain', [])
     """
     a, v_hat = _arrays(a, v_hat)
-    make = partial(Full, a, np.asarray(gamma, float), v_hat)
-    return run_chains(make, a, size, rng, progress=progress, max_sweeps=max_sweeps, seconds=seconds)
+    return run_chains(partial(Full, a, np.asarray(gamma, float), v_hat), a, size, rng, **limits)
 
 
 def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:
