@@ -1,5 +1,7 @@
 """What the report and the page say: what was asked, the answer, and each method in plain words."""
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from trueup.draws.settings import POSTERIORS
@@ -7,70 +9,8 @@ from trueup.estimate.result import Estimate
 from trueup.present.tables import DESIGNS, written
 from trueup.text import listed, percent
 
-# What must hold, where several methods need it.
-SAME_RATES = "Within each true class the test set has the error rates of the population."
-OWN_SHARES = "The base rates of the test set are not taken for the population's."
-DRAWN = "The test set is a random draw from the population."
-DRAWN_WITHIN = "The test set is a random draw from the population, or one within predicted classes."
-LARGE = "The test set is large enough for a normal approximation."
-# Two sentences on what the method does, and what must hold for it.
-METHODS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "naive": (
-        "Every unit counts in the class that was predicted for it. Nothing is corrected, and no "
-        "interval is given.",
-        ("Predictions are right, or their errors happen to cancel.",),
-    ),
-    "inverse": (
-        "The error rates that the test set shows are inverted and applied to the predicted "
-        "figures. The interval comes from a parametric bootstrap of the test set.",
-        (
-            SAME_RATES,
-            "The test set is large: with a small one the answer can be negative.",
-        ),
-    ),
-    "bayes": (
-        "The error rates have a Dirichlet posterior given the test set, and each draw of it is "
-        "inverted and applied to the predicted figures. Draws that lead to negative figures are "
-        "not excluded.",
-        (SAME_RATES,),
-    ),
-    "constrained": (
-        "The error rates have a Dirichlet posterior given the test set, restricted to rates under "
-        "which the predicted counts are possible (Meertens et al., 2019). Each draw of the rates "
-        "turns the predicted figures into corrected ones.",
-        (SAME_RATES, OWN_SHARES),
-    ),
-    "joint": (
-        "The test set tells, for each predicted class, which true classes its units have; this is "
-        "the exact posterior when the test set was drawn from the population. Each draw divides "
-        "the predicted figures over the true classes.",
-        (
-            DRAWN_WITHIN,
-            "Within a predicted class, whether a unit was audited does not depend on its true "
-            "class.",
-        ),
-    ),
-    "full": (
-        "The error rates and the base rates have a joint posterior, given the test set and the "
-        "predicted counts as a multinomial draw (Ziegler and Czyż, 2024). Each draw divides the "
-        "predicted figures over the true classes.",
-        (SAME_RATES, OWN_SHARES),
-    ),
-    "calibrated": (
-        "The predicted figures are divided over the true classes as the test set's columns say. "
-        "The interval is that of a stratified estimator (Olofsson et al., 2014).",
-        (DRAWN_WITHIN, LARGE),
-    ),
-    "difference": (
-        "The predicted figures, plus the error that the test set shows, expanded to the "
-        "population. The predictions are weighted by what they are worth (power tuning).",
-        (DRAWN, LARGE),
-    ),
-    "test_set": (
-        "The audited units alone, expanded to the population. The predictions are not used.",
-        (DRAWN, LARGE),
-    ),
-}
+METHODS = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
+"""Two sentences on what each method does, and what must hold for it."""
 
 
 def whole(est: Estimate) -> list[dict[str, Any]]:

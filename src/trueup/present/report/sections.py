@@ -161,8 +161,7 @@ def _verdict(doubt: bool) -> Markup:
 
 def method(est: Estimate) -> Markup:
     """The method in two sentences, with its assumptions."""
-    words, assumptions = METHODS[est.info["method"]]
-    more = list(assumptions)
+    words, more = METHODS[est.info["method"]]["does"], [*METHODS[est.info["method"]]["needs"]]
     if est.groups is not None:
         more.append("Groups share the error rates; their base rates are pooled where they agree.")
     if "strata" in est.info:
