@@ -19,13 +19,6 @@ NUMPY = r"\bnp\.(?:float|int|uint|bool|str)\w*\(([^()]*)\)"
 class TrueupError(ValueError):
     """A problem with the input, in words: what must hold, what we got, and one hint.
 
-    Parameters
-    ----------
-    problem : str
-        What must hold and what we got instead.
-    hint : str, optional
-        One thing the user can do about it.
-
     Examples
     --------
     >>> print(TrueupError("`interval` must lie between 0 and 1; got 95.", hint="write 0.95."))

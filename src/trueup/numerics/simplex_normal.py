@@ -98,9 +98,6 @@ def draw_simplex_normal(
     n_draws, K = mean.shape
     T = np.broadcast_to(np.asarray(total, dtype=np.float64), (n_draws,))
     log_weight = np.zeros(n_draws)
-    if K == 1:
-        return T[:, np.newaxis].copy(), log_weight
-
     variance = np.einsum("rgg->rg", cov)
     order = _most_constrained_first(mean, variance)
     u = np.empty_like(mean)

@@ -7,7 +7,7 @@ markup to any of them.
 import html
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trueup.count.names import FIGURES
@@ -90,13 +90,19 @@ def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:
     if est.info["method"] != "naive":
         names |= {"estimate": "corrected", "lower": f"{percent(est.info['interval'])} from"}
         names |= {"upper": "to"}
-    cells = [
-        ["all" if row["part"] == "whole" else _text(row[name]) for name in by]
+    return [*by, "class", *names.values()], _cells(written(est), by, names, "all"), len(by) + 1
+
+
+def _cells(
+    rows: Sequence[dict[str, Any]], by: Sequence[str], figures: Iterable[str], whole: str
+) -> list[list[str]]:
+    """Return labels and figures as text; `whole` stands for the groups of the whole."""
+    return [
+        [whole if row["part"] == "whole" else _text(row[name]) for name in by]
         + [_text(row["class"])]
-        + ["–" if row[name] is None else row[name] for name in names]
-        for row in written(est)
+        + ["–" if row[name] is None else row[name] for name in figures]
+        for row in rows
     ]
-    return [*by, "class", *names.values()], cells, len(by) + 1
 
 
 def _text(label: object) -> str:
@@ -186,14 +192,8 @@ def _lines(est: Estimate, unit: float) -> list[str]:
     hidden = max(len(rows) - MOST_PRINTED - K, 0)
     if hidden:  # the first groups, and the whole at the end
         rows = rows[:MOST_PRINTED] + rows[-K:]
-    cells = [
-        ["" if row["part"] == "whole" else _text(row[name]) for name in by]
-        + [_text(row["class"])]
-        + ["–" if row[name] is None else row[name] for name in FIGURES]
-        for row in rows
-    ]
-    words = range(len(by) + 1)
-    lines = aligned(_narrow([[*by, "class", *FIGURES], *cells], words), words)
+    words, header = range(len(by) + 1), [*by, "class", *FIGURES]
+    lines = aligned(_narrow([header, *_cells(rows, by, FIGURES, "")], words), words)
     if hidden:
         lines.insert(1 + MOST_PRINTED, f"… {hidden:,} more rows: see rows() or table; the whole:")
     return lines

@@ -32,21 +32,12 @@ class Simulation(Counts):
 
     So `n` is (R, K, K), `v_hat` (R, K), and so on; `t` and `t2` are None for a test set from
     elsewhere.
-
-    Attributes
-    ----------
-    design : str
-        How the test sets were drawn.
-    v, u : (K,) array
-        The truth: units per true class, and their total value (None when units are counted).
-    seed : int
-        The same seed gives the same replications.
     """
 
-    design: str
-    v: Integers
-    u: Floats | None
-    seed: int
+    design: str  # how the test sets were drawn
+    v: Integers  # (K,) the truth: units per true class
+    u: Floats | None  # (K,) their total value; None when units are counted
+    seed: int  # the same seed gives the same replications
 
     def __len__(self) -> int:
         return len(self.n)

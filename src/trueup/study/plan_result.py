@@ -110,11 +110,8 @@ class Plan:
                 table.append([f"{n:,}", *(short(at[k]) if k in at else "–" for k in names)])
             lines += aligned(table)
         if self.next:
-            lines += (
-                ["", f"Audit next, for the {what} of {self.interest!r}:"]
-                if lines
-                else [f"Audit next, for the {what} of {self.interest!r}:"]
-            )
+            lines += [""] if lines else []
+            lines.append(f"Audit next, for the {what} of {self.interest!r}:")
             for row in self.next:
                 ids = "" if row["ids"] is None else ": " + ", ".join(map(str, row["ids"][:12]))
                 ids += ", …" if row["ids"] is not None and len(row["ids"]) > 12 else ""

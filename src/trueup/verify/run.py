@@ -50,13 +50,9 @@ class Verification:
     def __str__(self) -> str:
         info = self.info
         lines = [table_text(self.findings), ""]
-        for words, tallies in (
-            ("Worst cell of the grid", self.tallies),
-            (
-                "Worst cell without a warning",
-                [t for t in self.tallies if 2 * t.warned <= t.answered],
-            ),
-        ):
+        silent = [t for t in self.tallies if 2 * t.warned <= t.answered]
+        worst = {"Worst cell of the grid": self.tallies, "Worst cell without a warning": silent}
+        for words, tallies in worst.items():
             if tallies:
                 t = worst_cell(tallies)
                 lines.append(

@@ -35,20 +35,14 @@ def comparison_chart(rows: Sequence[dict[str, Any]], interval: float) -> Any:
     """Draw the root mean squared error and the coverage of every method; lines are ± 2 errors."""
     alt = load_altair()
     shown = [row for row in rows if row["mse"] is not None]
-    data = [
-        {
-            "method": row["method"],
-            "rmse": row["mse"] ** 0.5,
-            "low": max(row["mse"] - 2 * row["mse_error"], 0.0) ** 0.5,
-            "high": (row["mse"] + 2 * row["mse_error"]) ** 0.5,
-            "coverage": row["coverage"],
-            "from": None
-            if row["coverage"] is None
-            else row["coverage"] - 2 * row["coverage_error"],
-            "to": None if row["coverage"] is None else row["coverage"] + 2 * row["coverage_error"],
-        }
-        for row in shown
-    ]
+    data = []
+    for row in shown:
+        low, high = (max(row["mse"] + k * row["mse_error"], 0.0) ** 0.5 for k in (-2, 2))
+        ends = {"method": row["method"], "rmse": row["mse"] ** 0.5, "low": low, "high": high}
+        covered, error = row["coverage"], 2 * (row["coverage_error"] or 0.0)
+        if covered is not None:
+            ends |= {"coverage": covered, "from": covered - error, "to": covered + error}
+        data.append(ends)
     order = [row["method"] for row in sorted(shown, key=lambda row: row["mse"])]
     base = alt.Chart(alt.Data(values=data)).encode(y=alt.Y("method:N", sort=order, title=None))
     error = base.mark_circle(size=60).encode(
@@ -59,15 +53,15 @@ def comparison_chart(rows: Sequence[dict[str, Any]], interval: float) -> Any:
             axis={"format": "~s", "tickCount": 6},
         )
     ) + base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q")
-    covered = base.transform_filter("datum.coverage != null")
-    cover = covered.mark_circle(size=60).encode(
+    known = base.transform_filter("isValid(datum.coverage)")
+    cover = known.mark_circle(size=60).encode(
         x=alt.X(
             "coverage:Q",
             title=f"coverage of {interval:.0%} intervals",
             axis={"format": "%"},
             scale=alt.Scale(zero=False),
         )
-    ) + covered.mark_rule().encode(x="from:Q", x2="to:Q")
+    ) + known.mark_rule().encode(x="from:Q", x2="to:Q")
     line = alt.Chart(alt.Data(values=[{"x": interval}])).mark_rule(strokeDash=[4, 4], color="#888")
     return (error.properties(width=300)) | (cover + line.encode(x="x:Q")).properties(width=240)
 

@@ -53,13 +53,8 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
     if est.info["warnings"]:
         lead.append(sections.warnings(est))
     if not charts:
-        lead.append(
-            tag(
-                "p",
-                "There are no charts: they need Altair and vl-convert, pip install 'trueup[plot]'.",
-                class_="note",
-            )
-        )
+        words = "There are no charts: they need Altair and vl-convert, pip install 'trueup[plot]'."
+        lead.append(tag("p", words, class_="note"))
 
     def with_charts(content: Markup, *kinds: str) -> Markup:
         return join([*(charts[kind] for kind in kinds if kind in charts), content])
