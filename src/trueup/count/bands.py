@@ -21,11 +21,7 @@ still go together within a band where class means differ a hundredfold."""
 
 
 def cell_counts(
-    population: Figures,
-    audited: Figures,
-    whole: Counts,
-    *,
-    banded: bool,
+    population: Figures, audited: Figures, whole: Counts, *, banded: bool
 ) -> Counts | None:
     """Return the counts by cell: L·J·B columns, those of one predicted label side by side.
 

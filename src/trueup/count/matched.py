@@ -11,11 +11,7 @@ from trueup.read.table import Kind, Missing, Table, Tally, empty_table, plain, r
 
 
 def matched_tally(
-    population: Table,
-    test_set: Table,
-    columns: Columns,
-    parts: Sequence[str],
-    missing: Missing,
+    population: Table, test_set: Table, columns: Columns, parts: Sequence[str], missing: Missing
 ) -> Tally:
     """Tally the test set by (*parts, true, predicted), all but `true` from the population."""
     id, true, predicted, value = columns.id, columns.true, columns.predicted, columns.value

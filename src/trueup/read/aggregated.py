@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import DataError, OptionError
-from trueup.read.table import (
-    Table,
-    Tally,
-    check_value_kind,
-    plain,
-    refuse_missing,
-    require_columns,
-)
+from trueup.read.table import Table, Tally, check_value_kind, plain, refuse_missing, require_columns
 
 COUNTS = ("count", "counts", "n", "units", "number", "frequency", "freq", "anzahl", "aantal")
 FEW_ROWS = 2_000

@@ -17,12 +17,7 @@ import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError
 from trueup.read.libraries import collect, kind_of, reading
-from trueup.read.native import (
-    local_frame,
-    make_frame,
-    with_plain_dictionaries,
-    with_plain_types,
-)
+from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
 from trueup.read.table import (
     LEAST_VALUE,
     NEGATIVE,

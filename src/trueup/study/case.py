@@ -145,11 +145,7 @@ class Case:
         return self.simulate(0, 1, np.random.default_rng(0), "random").truth
 
     def simulate(
-        self,
-        n: ArrayLike,
-        replications: int,
-        rng: np.random.Generator,
-        design: str | None = None,
+        self, n: ArrayLike, replications: int, rng: np.random.Generator, design: str | None = None
     ) -> Simulation:
         """Draw replications of both tables, with test sets of size `n`."""
         design = design or self.design

@@ -40,8 +40,7 @@ def _first(path: str) -> list[list[str | None]]:
             return [list(row) for row in connection.execute(sql, [path]).fetchall()]
     except (duckdb.Error, UnicodeDecodeError) as error:
         raise FileError(
-            f"{path} must be a readable table; DuckDB says: {first_line(error)}",
-            hint=CUT_OFF,
+            f"{path} must be a readable table; DuckDB says: {first_line(error)}", hint=CUT_OFF
         ) from None
 
 

@@ -30,12 +30,7 @@ def _colours(theme: str | None) -> str:
 
 
 def page(
-    title: str,
-    lead: Markup,
-    sections: list[tuple[str, Markup]],
-    *,
-    theme: str | None,
-    footer: str,
+    title: str, lead: Markup, sections: list[tuple[str, Markup]], *, theme: str | None, footer: str
 ) -> str:
     """Put the report together; the style is allowed by its hash, and nothing else is."""
     style = f"{_colours(theme)}\n{STYLE.read_text(encoding='utf-8')}"

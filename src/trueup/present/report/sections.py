@@ -242,11 +242,7 @@ def reproduce(est: Estimate) -> Markup:
     files = file_hashes(est)
     lines = [[name, size, tag("code", digest)] for name, size, digest in files]
     lines.append(
-        [
-            "the data in numbers",
-            "n, v̂, û and sums of squares",
-            tag("code", counts_hash(est.counts)),
-        ]
+        ["the data in numbers", "n, v̂, û and sums of squares", tag("code", counts_hash(est.counts))]
     )
     parts.append(table(["input", "size", "SHA-256"], lines, words=3))
     if files:
