@@ -9,25 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup import __version__
+from trueup.cli import options as shared
 from trueup.cli.console import Command, progress_bar, quiet_warnings, refuse
 from trueup.cli.counts import counts
 from trueup.cli.draw import draw
-from trueup.cli.options import (
-    DESIGN,
-    METHOD,
-    aggregated_options,
-    classes_option,
-    column_options,
-    labels_of,
-    list_option,
-    matrix_option,
-    prior_option,
-    run_options,
-    seconds_option,
-    together,
-    unit_options,
-    written_options,
-)
+from trueup.cli.options import labels_of
 from trueup.cli.serve import serve
 from trueup.cli.study import compare, paper, plan
 from trueup.cli.verify import verify
@@ -51,19 +37,19 @@ def main() -> None:
     """Totals you can defend, from classes a model predicted."""
 
 
-case_options = together(
-    click.option("--design", default="random", help=DESIGN),
-    prior_option,
+case_options = shared.together(
+    click.option("--design", default="random", help=shared.DESIGN),
+    shared.prior_option,
     click.option(
         "--overlap/--no-overlap",
         default=None,
         help="Whether the audited units are in the population. [default: unless --design shifted]",
     ),
 )
-estimate_options = together(
+estimate_options = shared.together(
     case_options,
-    click.option("--method", default="auto", help=METHOD),
-    matrix_option("--rates", "P", help="Known error rates, rows true: 0.9,0.1;0.2,0.8."),
+    click.option("--method", default="auto", help=shared.METHOD),
+    shared.matrix_option("--rates", "P", help="Known error rates, rows true: 0.9,0.1;0.2,0.8."),
     click.option(
         "--noise/--no-noise",
         default=True,
@@ -72,8 +58,8 @@ estimate_options = together(
     click.option(
         "--sample-of", help="Size of the population that the table is a sample of, or inf."
     ),
-    run_options(4000),
-    seconds_option,
+    shared.run_options(4000),
+    shared.seconds_option,
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
     click.option(
@@ -90,7 +76,7 @@ estimate_options = together(
 
 
 @main.command()
-@column_options(required=True)
+@shared.column_options(required=True)
 @click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
 @click.option(
     "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
@@ -105,9 +91,9 @@ estimate_options = together(
     default="partial",
     help="How far the rates of strata are pooled: partial, none or complete.",
 )
-@unit_options
-@aggregated_options
-@written_options
+@shared.unit_options
+@shared.aggregated_options
+@shared.written_options
 @estimate_options
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
@@ -121,9 +107,9 @@ def correct(
 
 
 @main.command()
-@column_options(required=True)
-@aggregated_options
-@written_options
+@shared.column_options(required=True)
+@shared.aggregated_options
+@shared.written_options
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if anything gives reason to doubt.")
@@ -148,19 +134,19 @@ def check(
 
 
 @main.command()
-@matrix_option(
+@shared.matrix_option(
     "--test", required=True, help='Test counts, rows true: "4,1;2,3", or a CSV file with labels.'
 )
-@list_option(
+@shared.list_option(
     "--predicted-counts",
     required=True,
     help="Units per predicted class, in the order of the columns of --test: 10,90.",
 )
-@list_option("--predicted-sums", help="Sum of the value per predicted class.")
-@list_option("--predicted-squares", help="Sum of the squared value per predicted class.")
-@matrix_option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
-@matrix_option("--test-squares", help="Sum of their squared values, as --test.")
-@classes_option
+@shared.list_option("--predicted-sums", help="Sum of the value per predicted class.")
+@shared.list_option("--predicted-squares", help="Sum of the squared value per predicted class.")
+@shared.matrix_option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
+@shared.matrix_option("--test-squares", help="Sum of their squared values, as --test.")
+@shared.classes_option
 @click.option(
     "--predicted-classes",
     help="Names of the columns of --test, separated by commas, where they are not the classes: "

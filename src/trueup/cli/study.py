@@ -6,55 +6,45 @@ from typing import Any
 
 import click
 
+from trueup.cli import options as shared
 from trueup.cli.console import Command, progress_bar, quiet_warnings
-from trueup.cli.options import (
-    DESIGN,
-    METHOD,
-    column_options,
-    labels_of,
-    list_option,
-    matrix_option,
-    prior_option,
-    run_options,
-    together,
-    written_options,
-)
+from trueup.cli.options import labels_of
 from trueup.errors import FileError, OptionError
 from trueup.text import listed
 
-case_options = together(
-    column_options(required=False),
-    matrix_option(
+case_options = shared.together(
+    shared.column_options(required=False),
+    shared.matrix_option(
         "--rates",
         help='Assumed error rates, rows true: "0.9,0.1;0.2,0.8", a CSV file, or one number: the '
         "share predicted right in every class.",
     ),
-    list_option("--base-rates", help="Assumed shares of the true classes: 0.1,0.9."),
+    shared.list_option("--base-rates", help="Assumed shares of the true classes: 0.1,0.9."),
     click.option("--units", "N", type=int, help="Assumed size of the population."),
     click.option(
         "--spread",
         type=float,
         help="Assumed values to total: lognormal with this spread; 0 for equal values.",
     ),
-    list_option("--means", help="Their mean per true class: 1,3. [default: 1]"),
-    list_option("--test-base-rates", help="Shares of the classes in a shifted test set."),
+    shared.list_option("--means", help="Their mean per true class: 1,3. [default: 1]"),
+    shared.list_option("--test-base-rates", help="Shares of the classes in a shifted test set."),
     click.option(
         "--interest",
         multiple=True,
         help="The class that matters; may be repeated with --next. [default: the smallest]",
     ),
-    prior_option,
-    run_options(1000),
+    shared.prior_option,
+    shared.run_options(1000),
     click.option("--plot", type=click.Path(), help="Write a chart to FILE.svg or .png."),
 )
 
 
 @click.command(cls=Command)
 @case_options
-@list_option(
+@shared.list_option(
     "--test-size", help="Test units: 200, or per class 100,100. [default: those of TEST_SET]"
 )
-@click.option("--design", default="random", help=DESIGN)
+@click.option("--design", default="random", help=shared.DESIGN)
 @click.option(
     "--method",
     "methods",
@@ -96,7 +86,7 @@ def compare(
 
 @click.command(cls=Command)
 @case_options
-@written_options
+@shared.written_options
 @click.option("--half-width", type=float, help="The half-width of the interval to reach.")
 @click.option("--cv", type=float, help="Or the coefficient of variation to reach: 0.05.")
 @click.option("--next", "next_", type=int, help="Say which units to audit next: how many.")
@@ -108,7 +98,7 @@ def compare(
 )
 @click.option("--cost", default="1", help="Cost of a label, or by predicted class: a=1,b=5.")
 @click.option("--output", type=click.Path(), help="Write the units of --next to label to FILE.csv.")
-@click.option("--design", default="by_prediction", help=DESIGN)
+@click.option("--design", default="by_prediction", help=shared.DESIGN)
 @click.option(
     "--allocation",
     "allocations",
@@ -116,7 +106,7 @@ def compare(
     default=("proportional", "equal", "neyman"),
     help="How test units are spread over predicted classes; may be repeated.",
 )
-@click.option("--method", default="auto", help=METHOD)
+@click.option("--method", default="auto", help=shared.METHOD)
 @click.option("--replications", type=int, default=100, help="Simulated test sets.")
 def plan(
     plot: str | None,

@@ -12,6 +12,7 @@ from typing import Any
 
 from trueup.errors import FileError, OptionError
 from trueup.estimate.result import Estimate
+from trueup.read.duck import identifier
 from trueup.read.native import one_kind
 from trueup.read.paths import find
 
@@ -31,7 +32,11 @@ def writer(path: str | None, *inputs: str) -> Callable[[Estimate], None]:
     if path is None:
         return lambda est: None
     _check_apart(path, inputs)
-    makers = {".csv": _csv_bytes, ".parquet": _parquet_bytes, ".json": _json_bytes}
+    makers: dict[str, Callable[[Estimate], bytes]] = {
+        ".csv": lambda est: csv_text(est.tidy()).encode(),
+        ".parquet": _parquet_bytes,
+        ".json": lambda est: as_text(est, est.tidy()).encode() + b"\n",
+    }
     target = writable("--output", path, *makers)
     return lambda est: write_whole(target, makers[target.suffix.lower()](est))
 
@@ -98,10 +103,6 @@ def _umask() -> int:
     return mask
 
 
-def _json_bytes(est: Estimate) -> bytes:
-    return as_text(est, est.tidy()).encode() + b"\n"
-
-
 def csv_text(rows: Sequence[dict[str, Any]]) -> str:
     """Write rows with a header; text that a spreadsheet would run gets an apostrophe before it.
 
@@ -125,14 +126,6 @@ def _safe(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
-def _csv_bytes(est: Estimate) -> bytes:
-    return csv_text(est.tidy()).encode()
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _sql_type(values: Iterable[object]) -> str:
     """The type of a column: figures are DOUBLE, labels what they are; None may stand in any."""
     kinds = {type(value) for value in values if value is not None}
@@ -153,23 +146,19 @@ def _parquet_bytes(est: Estimate) -> bytes:
 
     rows = est.tidy()
     cells = {name: one_kind([row[name] for row in rows]) for name in rows[0]}
-    columns = ", ".join(f"{_quoted(name)} {_sql_type(column)}" for name, column in cells.items())
+    columns = ", ".join(f"{identifier(name)} {_sql_type(column)}" for name, column in cells.items())
+    marks = ", ".join("?" for _ in cells)
     try:
-        return _written_by_duckdb(columns, list(zip(*cells.values(), strict=True)))
+        with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+            connection.execute(f"CREATE TABLE result ({columns})")
+            connection.executemany(
+                f"INSERT INTO result VALUES ({marks})", list(zip(*cells.values(), strict=True))
+            )
+            path = Path(folder) / "result.parquet"
+            connection.execute(f"COPY result TO '{path}' (FORMAT parquet)")
+            return path.read_bytes()
     except (duckdb.Error, OSError) as error:
         raise FileError(
             f"There must be room for a temporary Parquet file; {str(error).splitlines()[0]}",
             hint="free some space, or set TMPDIR to a folder that has it.",
         ) from None
-
-
-def _written_by_duckdb(columns: str, rows: list[tuple[Any, ...]]) -> bytes:
-    import duckdb
-
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE result ({columns})")
-        marks = ", ".join("?" for _ in rows[0])
-        connection.executemany(f"INSERT INTO result VALUES ({marks})", rows)
-        path = Path(folder) / "result.parquet"
-        connection.execute(f"COPY result TO '{path}' (FORMAT parquet)")
-        return path.read_bytes()

@@ -13,18 +13,11 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import TrueupWarning
+from trueup.verify import judgement
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
 from trueup.verify.findings import SKIPPED, WARNED, Finding, table_text
 from trueup.verify.grid import Cell, Tally, every_cell, run_cell
 from trueup.verify.group_cells import group_cells, run_groups
-from trueup.verify.judgement import (
-    doubtful,
-    judge_again,
-    judge_calibration,
-    judge_coverage,
-    judge_groups,
-    worst_cell,
-)
 from trueup.verify.peers import peers
 from trueup.verify.published import published
 
@@ -54,7 +47,7 @@ class Verification:
         worst = {"Worst cell of the grid": self.tallies, "Worst cell without a warning": silent}
         for words, tallies in worst.items():
             if tallies:
-                t = worst_cell(tallies)
+                t = judgement.worst_cell(tallies)
                 lines.append(
                     f"{words}: {t.cell}: covers {t.covered.min() / max(t.answered, 1):.1%} of "
                     f"{t.answered}, warns in {t.warned / max(t.answered, 1):.0%}"
@@ -73,7 +66,7 @@ class Verification:
 
     def answer(self) -> dict[str, Any]:
         """Return rows and info as plain values, for JSON."""
-        worst = worst_cell(self.tallies) if self.tallies else None
+        worst = judgement.worst_cell(self.tallies) if self.tallies else None
         return {
             "rows": [dict(vars(finding)) for finding in self.findings],
             "info": self.info
@@ -105,15 +98,17 @@ def verify(
         found[kind].append((case, answer))
     tallies = [tally for _, tally in found["cell"]]
     longer = [
-        replace(t.cell, replications=AGAIN * t.cell.replications) for t in tallies if doubtful(t)
+        replace(t.cell, replications=AGAIN * t.cell.replications)
+        for t in tallies
+        if judgement.doubtful(t)
     ]
     more = [("cell", cell, int(rng.integers(2**32))) for cell in longer]
     again = _in_processes(more, processes, progress)
     findings = [
-        *judge_calibration(found["ranks"]),
-        *judge_coverage(tallies, left_out),
-        *judge_again(again),
-        *judge_groups(found["groups"]),
+        *judgement.judge_calibration(found["ranks"]),
+        *judgement.judge_coverage(tallies, left_out),
+        *judgement.judge_again(again),
+        *judgement.judge_groups(found["groups"]),
         *(finding for _, findings in found["others"] for finding in findings),
     ]
     info = {

@@ -10,15 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.draws.samplers import tilted
 from trueup.draws.samplers.gammas import invert, move_column, move_row, propose, swap_rows
-from trueup.draws.samplers.tilted import (
-    jump,
-    log_sum,
-    move_columns,
-    scale,
-    start_columns,
-    swap_classes,
-)
+from trueup.draws.samplers.tilted import log_sum
 from trueup.numerics.arrays import Floats
 from trueup.numerics.dirichlet import dirichlet, log_gamma
 
@@ -250,7 +244,7 @@ class Full(Walk):
         capacity: tuple[int, int],
     ) -> None:
         self.shape = a.shape
-        self.state = start_columns(a, gamma, v_hat, chains, rng)
+        self.state = tilted.start_columns(a, gamma, v_hat, chains, rng)
         square = a.shape[0] == a.shape[1]
         self.paces = [Pace(len(a), 1)] if square else []
         # with a small γ a class is there or not, and only jumps lead from one to the other
@@ -259,11 +253,11 @@ class Full(Walk):
 
     def sweep(self) -> None:
         """Move columns given the scales, scales, and (where K = L) columns with ρ fixed."""
-        move_columns(self.state, self.rng)
-        scale(self.state, self.rng)
+        tilted.move_columns(self.state, self.rng)
+        tilted.scale(self.state, self.rng)
         for _ in range(self.jumps):
-            jump(self.state, self.rng)
-        swap_classes(self.state, self.rng)
+            tilted.jump(self.state, self.rng)
+        tilted.swap_classes(self.state, self.rng)
         if self.paces:
             self.gammas()
 
