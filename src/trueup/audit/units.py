@@ -122,11 +122,8 @@ def weighted_difference(
         mine = stratum == j
         part = left[mine]
         alone = mine.sum() == 1  # nothing to compare with: its distance from the mean of all
-        B = (
-            0.0 * mean
-            if alone
-            else (part * e[:, mine]).sum(axis=1) / max(float(part.sum()), 1e-300)
-        )
+        weighted = (part * e[:, mine]).sum(axis=1) / max(float(part.sum()), 1e-300)
+        B = 0.0 * mean if alone else weighted
         z = np.sqrt(part) * (e[:, mine] - B[:, None])
         variance += _of_clusters(z, None if units.cluster is None else units.cluster[mine])
     return lam * u_hat + N * mean, (N / w.sum()) ** 2 * variance

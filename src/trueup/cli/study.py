@@ -72,16 +72,8 @@ def compare(
         options["n"] = sizes[0] if len(sizes) == 1 else sizes
     with progress_bar(quiet) as bar, quiet_warnings():
         found = trueup.compare(**_case(options), progress=bar)
-    answer = {
-        "rows": found.rows(),
-        "info": found.info
-        | {
-            "interest": found.interest,
-            "recommended": found.recommended,
-            "recommendation": found.recommendation,
-        },
-    }
-    _show(found, answer, plot, as_json)
+    more = {name: getattr(found, name) for name in ("interest", "recommended", "recommendation")}
+    _show(found, {"rows": found.rows(), "info": found.info | more}, plot, as_json)
 
 
 @click.command(cls=Command)
@@ -181,11 +173,8 @@ def _table_1(
     from trueup.paper.table1 import table_1, table_1_text
 
     lines, _ = table_1(replications, seed=seed, progress=progress)
-    if as_json:
-        answer = {"rows": [asdict(line) for line in lines], "info": {"seed": seed}}
-        click.echo(json.dumps(answer, indent=2, allow_nan=False))
-    else:
-        click.echo(table_1_text(lines))
+    answer = {"rows": [asdict(line) for line in lines], "info": {"seed": seed}}
+    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else table_1_text(lines))
 
 
 def _cost(text: str) -> float | dict[str, float]:

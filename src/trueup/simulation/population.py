@@ -157,12 +157,9 @@ def make_population(
 
 
 def _values(values: ArrayLike | Values, s: Integers) -> Floats:
-    if callable(values):
-        y = np.asarray(values(s), float)
-    else:
-        y = np.asarray(values, float)
-        if y.ndim == 0:
-            y = lognormal(float(y))(s)
+    y = np.asarray(values(s) if callable(values) else values, float)
+    if y.ndim == 0:
+        y = lognormal(float(y))(s)
     if y.shape != s.shape or not np.isfinite(y).all():
         raise DataError(f"`values` must be {len(s):,} finite numbers, one per unit.")
     return y

@@ -172,10 +172,8 @@ def _in_processes(
                     progress(done / work.sum())
     finally:
         for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
     return answers
 
 

@@ -97,15 +97,9 @@ class Workers:
 
     async def _start(self) -> Process:
         # -P: the folder it runs in is no place to import from
+        command = (sys.executable, "-P", "-m", "trueup.web.worker")
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            "trueup.web.worker",
-            stdin=PIPE,
-            stdout=PIPE,
-            cwd=self._home,
-            limit=LONGEST_LINE,
+            *command, stdin=PIPE, stdout=PIPE, cwd=self._home, limit=LONGEST_LINE
         )
 
 
