@@ -28,6 +28,7 @@ from trueup.draws.settings import (
 from trueup.errors import ClassError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
+from trueup.read.native import local_frame
 
 # What `make_settings` takes, of either function.
 OPTIONS = (
@@ -339,20 +340,13 @@ def correct_counts(
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = _asked("correct_counts", locals())
     counts = make_counts(
-        test,
-        predicted_counts,
-        predicted_sums,
-        predicted_squares,
-        test_sums,
-        test_squares,
-        classes=classes,
-        predicted_classes=predicted_classes,
-    )
+        test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
+        classes=classes, predicted_classes=predicted_classes,
+    )  # fmt: skip
     _refuse_empty_rows(counts, classes, design, method)
     options = {name: asked[name] for name in OPTIONS}
-    return _run(
-        _Job(counts, _local_frame, _transposed(counts, design), None, asked, options), progress
-    )
+    notes = _transposed(counts, design)
+    return _run(_Job(counts, local_frame, notes, None, asked, options), progress)
 
 
 def _transposed(counts: Counts, design: str) -> list[str]:
@@ -391,12 +385,6 @@ def _refuse_empty_rows(counts: Counts, named: object, design: str, method: str) 
             )
 
 
-def _local_frame(columns: dict[str, list[Any]]) -> Any:
-    from trueup.read.native import local_frame
-
-    return local_frame(columns)
-
-
 def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
     """What was asked, to reproduce it: files by path, other tables by their kind."""
     tables = {}
@@ -429,14 +417,11 @@ class _Job:
         **changes: Any,
     ) -> Estimate:
         options = self.options | changes
+        counts = self.counts
         settings = make_settings(
-            self.counts.K,
-            L=self.counts.L,
-            classes=self.counts.classes,
-            progress=progress,
-            executor=executor,
+            counts.K, L=counts.L, classes=counts.classes, progress=progress, executor=executor,
             **options,
-        )
+        )  # fmt: skip
         if self.units is not None:
             from trueup.estimate.methods import estimate_units
 
@@ -477,9 +462,8 @@ def _larger(given: object) -> float:
 def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> list[str]:
     """Warn of a prior for ordered classes whose order is no more than the alphabet's."""
     text = len(classes) > 2 and all(isinstance(label, str) for label in classes)
-    if given is not None or getattr(prior, "name", "") != "ordered" or not text:
-        return []
-    if list(classes) != sorted(classes, key=str):
+    sure = given is not None or getattr(prior, "name", "") != "ordered" or not text
+    if sure or list(classes) != sorted(classes, key=str):
         return []
     return [
         f"Prior 'ordered' takes the classes in alphabetical order, {list(classes)}. If that is "

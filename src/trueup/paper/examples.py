@@ -23,21 +23,16 @@ def base_rate_example() -> tuple[float, float]:
 
 
 def peculiar_example(draws: int = 200_000, seed: int = 1) -> dict[str, NDArray[np.float64]]:
-    """Return the baseline's (−75, 175) and the constrained posterior mean with Jeffreys' prior."""
+    """Return the baseline's (−75, 175) and the constrained posterior with Jeffreys' prior."""
     baseline = correct_counts(PECULIAR_TEST, PECULIAR_V_HAT, design="shifted", method="inverse")
     paper = correct_counts(
-        PECULIAR_TEST,
-        PECULIAR_V_HAT,
-        design="shifted",
-        method="constrained",
-        prior="jeffreys",
-        noise=False,
-        draws=draws,
-        seed=seed,
-    )
+        PECULIAR_TEST, PECULIAR_V_HAT, design="shifted", method="constrained", prior="jeffreys",
+        noise=False, draws=draws, seed=seed,
+    )  # fmt: skip
     assert paper.draws is not None
     return {
         "inverse": np.array([row["estimate"] for row in baseline.rows()]),
+        "draws": paper.draws,
         "mean": paper.draws.mean(axis=0),
         "error": paper.draws.std(axis=0) / np.sqrt(draws),
         "interval": np.array([(row["lower"], row["upper"]) for row in paper.rows()]),

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln
 
-from trueup.api import correct_counts
 from trueup.errors import FileError
 from trueup.numerics.arrays import Floats
-from trueup.paper.examples import PECULIAR_TEST, PECULIAR_V_HAT, posterior_of_p
+from trueup.paper.examples import PECULIAR_V_HAT, peculiar_example, posterior_of_p
 from trueup.paper.table1 import METHODS, table_1
 from trueup.paper.webshops import WEBSHOP, webshops
 from trueup.present.plots.plane import permitted
@@ -81,12 +80,7 @@ def geometry(seed: int) -> Spec:
 
 def peculiar(seed: int) -> Spec:
     """Figure 3: the posterior of the number of webshops in the Peculiar Example."""
-    est = correct_counts(
-        PECULIAR_TEST, PECULIAR_V_HAT, design="shifted", method="constrained", prior="jeffreys",
-        noise=False, draws=200_000, seed=seed,
-    )  # fmt: skip
-    assert est.draws is not None
-    webshops = est.draws[:, 0]
+    webshops = peculiar_example(seed=seed)["draws"][:, 0]
     bars = _histogram(
         *np.histogram(webshops, bins=100, range=(0, 100), density=True), ORANGE, "webshops of 100",
         "density",

@@ -50,13 +50,9 @@ def draw_exact(a: Floats, v_hat: Floats, size: int, rng: np.random.Generator) ->
             p01, gap1 = below(a01, a00, float(rho[1]), n, rng)
             p10, gap0 = below(a10, a11, float(rho[0]), n, rng)
             p00, p11 = 1.0 - p01, 1.0 - p10
-        cells = np.empty((n, 2, 2))
-        cells[:, 0, 0], cells[:, 0, 1], cells[:, 1, 0], cells[:, 1, 1] = p00, p01, p10, p11
+        P[rows] = np.stack([p00, p01, p10, p11], axis=1).reshape(n, 2, 2)
         # |ρ₁ − x| and |ρ₀ − y| are the weights of the rows: ρ divides the segment between them
-        weight = np.empty((n, 2))
-        weight[:, 0] = gap0 / (gap0 + gap1)
-        weight[:, 1] = gap1 / (gap0 + gap1)
-        P[rows], beta[rows] = cells, weight
+        beta[rows] = np.stack([gap0 / (gap0 + gap1), gap1 / (gap0 + gap1)], axis=1)
     acceptance = float(np.exp(np.logaddexp(better, swapped)))
     info = {
         "sampler": "exact",
