@@ -6,6 +6,7 @@ import pytest
 from tests.seeds import more
 
 import trueup as tu
+from trueup.aggregate.groups import concentration
 from trueup.estimate.assumptions import rates_differ
 
 K_LABELS = np.array(["a", "b", "c"])
@@ -66,7 +67,9 @@ def test_rows_are_groups_first_then_the_whole(tables):
 
 @pytest.mark.parametrize("design", ["random", "by_prediction", "by_class", "shifted"])
 @pytest.mark.parametrize("value", [None, "y"])
-def test_asking_for_groups_never_changes_the_whole(tables, design, value):
+def test_asking_for_groups_never_changes_the_whole(tables, design, value, monkeypatch):
+    monkeypatch.setattr(concentration, "WARM_UP", 10)  # what groups get does not matter here
+    monkeypatch.setattr(concentration, "KEEP", 5)
     units, test, _ = tables
     options = {"value": value, "design": design, "draws": 100, "seed": 5}
     alone = tu.correct(units, test, **options)

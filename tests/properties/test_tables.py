@@ -10,9 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trueup as tu
+from trueup.aggregate.groups import concentration
 
 CLASSES = ["a", "b", "c"]
 OPTIONS = {"draws": 100, "seed": 3, "value": "y"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_chains():
+    """What is exact needs no chain that has arrived."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(concentration, "WARM_UP", 10)
+        patch.setattr(concentration, "KEEP", 5)
+        yield
 
 
 @st.composite

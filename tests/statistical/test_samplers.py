@@ -209,9 +209,11 @@ def test_fifteen_classes_against_rejection(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [100, 500])
-def test_fifteen_classes_against_nuts(n):
-    """Same posterior by NumPyro, on the columns c with the density of model.md."""
+def test_fifteen_classes_against_nuts():
+    """Same posterior by NumPyro, on the columns c with the density of model.md.
+
+    One of two cases, half a minute each; α = 2/K for 1/K is 7 errors and more away in both.
+    """
     pytest.importorskip("numpyro", reason="numpyro is the extra mcmc: uv pip install trueup[mcmc]")
     import sys
     from pathlib import Path
@@ -219,7 +221,7 @@ def test_fifteen_classes_against_nuts(n):
     sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
     from samplers import case, nuts
 
-    a, v_hat = case(15, n)
+    a, v_hat = case(15, int(RNG(43).choice([100, 500])))
     beta = nuts(a, v_hat, warm_up=300, draws=400).beta
     from trueup.draws.samplers import ess
 

@@ -249,7 +249,7 @@ def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rn
 
         def correct(test_set, s=s, population=population):
             filled = test_set.assign(true=names[s[test_set["id"].to_numpy()]])
-            est = tu.correct(population, filled, value="y", id="id", draws=1000, seed=1)
+            est = tu.correct(population, filled, value="y", id="id", draws=400, seed=1)
             return est.rows()[1]
 
         found = tu.plan(

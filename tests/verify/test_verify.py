@@ -125,7 +125,7 @@ def some_jobs(quick, rng, every_job=run._jobs):
     Chains of `full` and of `joint` are calibrated in tests/statistical.
     """
     jobs, left_out = every_job(quick, rng)
-    most = {"cell": 40, "K=2": 24, "K=3": 12}
+    most = {"cell": 40, "K=2": 12, "K=3": 12}
     taken = []
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
