@@ -9,7 +9,7 @@ import click
 from trueup.cli import options as shared
 from trueup.cli.console import Command, progress_bar, quiet_warnings
 from trueup.cli.options import labels_of
-from trueup.errors import FileError, OptionError
+from trueup.errors import OptionError
 from trueup.text import listed
 
 case_options = shared.together(
@@ -219,12 +219,10 @@ def _check_chart(plot: str | None) -> None:
     """Refuse a chart that could not be written, before any work is done."""
     if plot is None:
         return
+    from trueup.present.output import writable
     from trueup.present.plots.studies import load_altair
 
-    if Path(plot).suffix.lower() not in (".svg", ".png"):
-        raise OptionError(f"--plot must end in .svg or .png; got {Path(plot).name!r}.")
-    if not Path(plot).parent.is_dir():
-        raise FileError(f"The folder of --plot must exist; {str(Path(plot).parent)!r} does not.")
+    writable("--plot", plot, ".svg", ".png")
     load_altair()
 
 

@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
 from trueup.present.tables import DESIGNS, written
@@ -29,7 +30,7 @@ def question(est: Estimate) -> str:
     asked = est.asked
     words = f"The {what(est)} in each of {est.counts.K} classes"
     if asked.get("by"):
-        words += f", per {listed(_columns(asked['by']))}"
+        words += f", per {listed(names('by', asked['by']))}"
     source = asked.get("predictions")
     where = f" in {source}" if isinstance(source, str) and source[:1] != "<" else ""
     words += (
@@ -38,19 +39,15 @@ def question(est: Estimate) -> str:
         f"{DESIGNS[est.info['design']]}"
     )
     if asked.get("strata"):
-        words += f"; error rates may differ by {listed(_columns(asked['strata']))}"
+        words += f"; error rates may differ by {listed(names('strata', asked['strata']))}"
     return words + "."
-
-
-def _columns(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else [str(x) for x in given]
 
 
 def figures(est: Estimate) -> list[dict[str, str | None]]:
     """Return each class of the whole, written with the digits that its uncertainty leaves."""
-    names = ("estimate", "naive", "lower", "upper")
+    shown = ("estimate", "naive", "lower", "upper")
     rows = written(est)[-est.counts.K :]
-    return [{"class": str(row["class"])} | {name: row[name] for name in names} for row in rows]
+    return [{"class": str(row["class"])} | {name: row[name] for name in shown} for row in rows]
 
 
 def headline(est: Estimate) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -79,21 +78,15 @@ class Endpoints:
         part = Path(path)
         try:
             with open(handle, "wb") as file:
-                async for chunk in self._chunks(request):
+                length = request.headers.get("content-length")
+                hint = "start with `trueup serve --max-upload 2GB`, or use `trueup correct`."
+                async for chunk in limited(request.stream(), length, self._max_upload, hint):
                     await asyncio.to_thread(file.write, chunk)
             async with self._sessions.hold(token) as session:
                 session.forget(role)  # another may have come meanwhile
                 return await self._taken(role, part, session, request)
         finally:
             part.unlink(missing_ok=True)
-
-    def _chunks(self, request: Request) -> AsyncIterator[bytes]:
-        return limited(
-            request.stream(),
-            request.headers.get("content-length"),
-            self._max_upload,
-            hint="start with `trueup serve --max-upload 2GB`, or use `trueup correct`.",
-        )
 
     async def _taken(
         self, role: str, part: Path, session: Session, request: Request

@@ -70,7 +70,8 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
         ("How to reproduce this", sections.reproduce(est)),
     ]
     if est.groups is not None:
-        content.insert(1, ("Groups", with_charts(_see_annex(est), "groups")))
+        many = f"There are {len(est.groups.labels):,} groups; their figures are in the annex."
+        content.insert(1, ("Groups", with_charts(tag("p", many), "groups")))
         content.append(("Annex: all groups", sections.annex(est)))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     footer = f"Made on {today} with trueup {est.info['version']}."
@@ -80,9 +81,3 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
 def _title(est: Estimate) -> str:
     words = what(est)
     return f"{words[0].upper()}{words[1:]} per class, corrected for classification errors"
-
-
-def _see_annex(est: Estimate) -> Markup:
-    assert est.groups is not None
-    words = f"There are {len(est.groups.labels):,} groups; their figures are in the annex."
-    return tag("p", words)

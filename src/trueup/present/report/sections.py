@@ -145,7 +145,8 @@ def design(est: Estimate) -> Markup:
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
-    lines = [[f.question, _verdict(f.doubt), f.words] for f in found.findings]
+    fine, doubt = tag("span", "fine", class_="fine"), tag("span", "look at this", class_="doubt")
+    lines = [[f.question, doubt if f.doubt else fine, f.words] for f in found.findings]
     doubts = len(found.doubts)
     verdict = (
         f"{doubts} of {len(lines)} answers need attention."
@@ -153,10 +154,6 @@ def design(est: Estimate) -> Markup:
         else "Nothing here gives reason to doubt."
     )
     return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
-
-
-def _verdict(doubt: bool) -> Markup:
-    return tag("span", "look at this" if doubt else "fine", class_="doubt" if doubt else "fine")
 
 
 def method(est: Estimate) -> Markup:
