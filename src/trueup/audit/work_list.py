@@ -52,11 +52,9 @@ def own_columns(taken: Collection[str]) -> list[str]:
 def read_design(
     population: Table, test_set: Table, columns: Columns, asked: str
 ) -> tuple[Design, str, str] | None:
-    """Return how the test set was drawn, if it is a work list, and its columns of that.
+    """Return how a work list was drawn, and its columns of probabilities and strata, or None.
 
-    Those of probabilities and of strata.
-
-    Refuses one whose population has changed since, or that contradicts the design `asked` for.
+    Refuse one whose population has changed since, or that contradicts the design `asked` for.
     """
     kinds = test_set.kinds()
     found = [name for name in ("trueup_drawn", "drawn") if kinds.get(name) == "text"]

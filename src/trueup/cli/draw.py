@@ -27,14 +27,7 @@ from trueup.cli.options import written_options
 @click.option("--seed", type=int, help="The same seed draws the same units.")
 @written_options
 @click.option("--output", type=click.Path(), required=True, help="Write to FILE.csv.")
-def draw(
-    predictions: str,
-    output: str,
-    decimal: str | None,
-    encoding: str | None,
-    text: tuple[str, ...],
-    **options: Any,
-) -> None:
+def draw(predictions: str, output: str, **options: Any) -> None:
     """Draw the units of PREDICTIONS to label, as a work list that knows how it was drawn.
 
     Fill in its column of true classes, and pass it to `trueup correct` as TEST_SET.
@@ -51,9 +44,8 @@ def draw(
     options["show"] = options["show"] or None
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", TrueupWarning)
-        rows = draw_rows(
-            open_table(written(predictions, decimal, encoding, text), "predictions"), **options
-        )
+        how = {name: options.pop(name) for name in ("decimal", "encoding", "text")}
+        rows = draw_rows(open_table(written(predictions, **how), "predictions"), **options)
     write(rows)
     for warning in told:
         click.echo(f"Warning: {warning.message}", err=True)

@@ -11,14 +11,8 @@ from trueup.cli.console import Command, progress_bar, quiet_warnings
 @click.option("--processes", type=int, help="How many at once. [default: 2]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.pass_context
 def verify(
-    context: click.Context,
-    quick: bool,
-    seed: int | None,
-    processes: int | None,
-    as_json: bool,
-    quiet: bool,
+    quick: bool, seed: int | None, processes: int | None, as_json: bool, quiet: bool
 ) -> None:
     """Prove that intervals cover and figures are right: one table, exit code 1 on any breach.
 
@@ -33,4 +27,4 @@ def verify(
         found = run(quick=quick, seed=seed, processes=processes, progress=bar)
     click.echo(json.dumps(found.answer(), indent=2, allow_nan=False) if as_json else str(found))
     if found.breaches:
-        context.exit(1)
+        raise click.exceptions.Exit(1)

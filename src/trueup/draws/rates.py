@@ -65,10 +65,6 @@ def rates_of(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     return draw if settings.prior.tilt is None else _tilted(draw, counts, rest, settings)
 
 
-def _even(size: int) -> Floats:
-    return np.zeros(size)
-
-
 def _bayes(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     """The Dirichlet posterior of P without the constraint (Theorem 1)."""
     a = posterior(settings.prior, counts.n).alpha
@@ -78,7 +74,7 @@ def _bayes(counts: Counts, rest: Counts, settings: Settings) -> Draw:
         for _ in range(100):  # rates near 0 and 1 can be singular in floating point only
             singular = ~np.isfinite(solve_Q(P, counts.naive)).all(axis=1)
             if not singular.any():
-                return Rates(P, None, _even(size), {})
+                return Rates(P, None, np.zeros(size), {})
             P[singular] = draw_dirichlet(a, int(singular.sum()), settings.rng)
         raise EstimateError(
             "The posterior of P must leave P invertible; with this prior practically no draw is.",
@@ -103,7 +99,7 @@ def _constrained(counts: Counts, rest: Counts, settings: Settings) -> Draw:
 
     def draw(size: int) -> Rates:
         draws = within(lambda **limits: draw_constrained(a, v_hat, size, settings.rng, **limits))
-        return Rates(draws.P, None, _even(size), _told(draws.info, counts))
+        return Rates(draws.P, None, np.zeros(size), _told(draws.info, counts))
 
     return draw
 
@@ -155,7 +151,7 @@ def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
         rho = draw_dirichlet(ahead, size, rng)
         theta = c * rho[:, None, :]
         beta = np.einsum("rgh->rg", theta)
-        log_weight = np.log(beta) @ exponent if exponent.any() else _even(size)
+        log_weight = np.log(beta) @ exponent if exponent.any() else np.zeros(size)
         return theta / beta[:, :, None], c, log_weight
 
     def direct(size: int) -> Rates:
@@ -186,7 +182,7 @@ def _chain(
     def draw(size: int) -> Rates:
         draws = within(lambda **limits: draw_full(a, gamma, units, size, settings.rng, **limits))
         info = _told(draws.info, counts)
-        return Rates(draws.P, columns(draws.P, draws.beta), _even(size), info)
+        return Rates(draws.P, columns(draws.P, draws.beta), np.zeros(size), info)
 
     return draw
 
@@ -229,7 +225,7 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
         if noise:
             beta, log_weight = draw_rates(chosen, rest.v_hat, rng)
             return Rates(chosen, columns(chosen, beta), log_weight, info)
-        log_weight = _even(size)
+        log_weight = np.zeros(size)
         if settings.method == "constrained" and not settings.noise:
             log_weight = np.where(in_theta(chosen, counts.v_hat), 0.0, -np.inf)
         return Rates(chosen, None, log_weight, info)
@@ -261,7 +257,7 @@ def _tilted(draw: Draw, counts: Counts, rest: Counts, settings: Settings) -> Dra
 
     def draw_again(size: int) -> Rates:
         at = np.arange(size) if size == len(P) else settings.rng.integers(len(P), size=size)
-        return Rates(P[at], None if c is None else c[at], _even(size), info)
+        return Rates(P[at], None if c is None else c[at], np.zeros(size), info)
 
     return draw_again
 

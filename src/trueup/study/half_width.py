@@ -76,14 +76,17 @@ class Search:
     def by_chains(self) -> bool:
         """Whether the method needs chains for a test set at either end of the curve."""
         rng = np.random.default_rng(0)  # so that asking does not change the plan
-        how = {name: x for name, x in self.options.items() if name != "method"}
         for n in self._ends:
             per_class = self.per_class(n)
             study = self.truths[0].simulate(n if per_class is None else per_class, 1, rng)
             settings = make_settings(
-                study.K, classes=study.classes, design=study.design, noise=True, seed=0,
-                method=self.options["method"], **how,
-            )  # fmt: skip
+                study.K,
+                classes=study.classes,
+                design=study.design,
+                noise=True,
+                seed=0,
+                **self.options,
+            )
             with suppress(EstimateError):
                 info = METHODS[settings.method](study.counts(0), settings).info
                 if info.get("sampler") in CHAINS:

@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from trueup import __version__
 from trueup.errors import DataError, FileError, TrueupError
@@ -177,7 +177,8 @@ class Answering:
     async def _pass_on(self, send: Send, line: bytes, status: int) -> None:
         if not self._begun:
             self._begun = True
-            await send(_start(status))
+            headers = [(b"content-type", b"application/x-ndjson")]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
 
@@ -196,11 +197,6 @@ async def _gone_before(task: asyncio.Task[Any], receive: Receive) -> bool:
         task.cancel()
         gone.cancel()
         await asyncio.wait({task, gone})
-
-
-def _start(status: int) -> Message:
-    headers = [(b"content-type", b"application/x-ndjson")]
-    return {"type": "http.response.start", "status": status, "headers": headers}
 
 
 async def _disconnected(receive: Receive) -> None:

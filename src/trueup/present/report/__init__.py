@@ -45,7 +45,8 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
     if theme is not None and theme not in THEMES:
         raise OptionError(f"`theme` must be one of {list(THEMES)} or None; got {theme!r}.")
     charts = drawings(est, theme or "light")
-    name = title or _title(est)
+    subject = what(est)
+    own = f"{subject[0].upper()}{subject[1:]} per class, corrected for classification errors"
     lead: list[Markup] = [
         tag("p", headline(est), class_="headline"),
         tag("p", tag("strong", "What was asked. "), question(est)),
@@ -75,9 +76,4 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
         content.append(("Annex: all groups", sections.annex(est)))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     footer = f"Made on {today} with trueup {est.info['version']}."
-    return page(name, join(lead), content, theme=theme, footer=footer)
-
-
-def _title(est: Estimate) -> str:
-    words = what(est)
-    return f"{words[0].upper()}{words[1:]} per class, corrected for classification errors"
+    return page(title or own, join(lead), content, theme=theme, footer=footer)
