@@ -32,7 +32,5 @@ def counts(
     labels = labels_of(classes, [], predictions, options["predicted"])
     with quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, method="naive", **options)
-    if as_json:
-        click.echo(json.dumps(bag(est.counts), allow_nan=False, default=str))
-    else:
-        click.echo(numbers_command(est.counts))
+    numbers = json.dumps(bag(est.counts), allow_nan=False, default=str)
+    click.echo(numbers if as_json else numbers_command(est.counts))

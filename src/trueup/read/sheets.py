@@ -69,6 +69,4 @@ def _column(cells: list[Any], column: str, table: str, text: bool) -> list[Any]:
 
 
 def _word(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
+    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)

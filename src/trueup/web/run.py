@@ -96,8 +96,5 @@ def free_socket(host: str, port: int) -> socket.socket:
 
 def can_open() -> bool:
     """Whether a person sits here with a window to open the page in."""
-    if sys.platform.startswith("linux") and not (
-        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    ):
-        return False
-    return sys.stdout.isatty()
+    windows = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(windows or not sys.platform.startswith("linux")) and sys.stdout.isatty()
