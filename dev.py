@@ -25,8 +25,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -56,7 +57,10 @@ def main(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """Lint, format, types and tests; every step runs, and any failure fails the whole."""
+    """Lint, format, types and tests; every step runs, and any failure fails the whole.
+
+    Types are checked beside the tests, as one process would leave the other cores idle.
+    """
     quick = "--quick" in arguments
     rest = [argument for argument in arguments if argument != "--quick"]
     with tempfile.TemporaryDirectory() as folder:
@@ -64,17 +68,22 @@ def test(arguments: list[str]) -> int:
         steps: dict[str, list[str | Path]] = {
             "lint": ["ruff", "check", "."],
             "format": ["ruff", "format", "--check", "."],
-            "types": ["mypy"],
             "tests": [
                 "pytest", *WORKERS, "-r", "N", "--summary", path,
                 *(["-m", "not slow"] if quick else []), *rest,
             ],
         }  # fmt: skip
         failed = []
-        for name, step in steps.items():
-            print(f"\n$ {' '.join(str(word) for word in step)}", flush=True)
-            if call(PYTHON, "-m", *step):
-                failed.append(name)
+        with (Path(folder) / "types.txt").open("w+") as types, ThreadPoolExecutor(1) as pool:
+            beside = pool.submit(call, PYTHON, "-m", "mypy", sink=types)
+            for name, step in steps.items():
+                print(f"\n$ {' '.join(str(word) for word in step)}", flush=True)
+                if call(PYTHON, "-m", *step):
+                    failed.append(name)
+            if beside.result():
+                failed.append("types")
+            types.seek(0)
+            print(f"\n$ mypy\n{types.read()}", end="", flush=True)
         told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     print("\n" + "\n".join(summary(failed, told)))
     return 1 if failed else 0
@@ -161,7 +170,9 @@ def _install_with_uv(uv: str, packages: list[str]) -> bool:
 
 
 def _install_with_pip(packages: list[str]) -> None:
-    if not (PYTHON.exists() and call(PYTHON, "-m", "pip", "--version", quiet=True) == 0):
+    if not (
+        PYTHON.exists() and call(PYTHON, "-m", "pip", "--version", sink=subprocess.DEVNULL) == 0
+    ):
         shutil.rmtree(VENV, ignore_errors=True)
         if call(sys.executable, "-m", "venv", VENV):
             sys.exit("Could not make .venv: is the venv module of this Python installed?")
@@ -170,13 +181,12 @@ def _install_with_pip(packages: list[str]) -> None:
         sys.exit("Could not install the packages: is a package index within reach?")
 
 
-def call(*command: str | Path, quiet: bool = False) -> int:
-    """Run a command from the project's root with `.venv` first on the path."""
+def call(*command: str | Path, sink: IO[str] | int | None = None) -> int:
+    """Run a command from the project's root with `.venv` first on the path; its exit code."""
     environment = os.environ | {
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
         "VIRTUAL_ENV": str(VENV),
     }
-    sink = subprocess.DEVNULL if quiet else None
     words = [str(word) for word in command]
     return subprocess.run(words, cwd=ROOT, env=environment, stdout=sink, stderr=sink).returncode
 

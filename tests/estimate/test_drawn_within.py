@@ -79,7 +79,7 @@ def test_the_textbook_estimators_by_hand(rng):
 @pytest.mark.parametrize("value", [None, "y"])
 def test_coverage_where_the_allocation_is_against_size(value, rng):
     """Planted bug: without `drawn_within` no interval covers, and the error is five times this."""
-    replications, covered, errors, plain = more(14), [], [], []
+    replications, covered, errors, plain = more(10), [], [], []
     for _ in range(replications):
         whole = population(rng)
         test = drawn(whole, rng, [16, 28, 85, 100])
