@@ -8,7 +8,7 @@ with κ/(κ + 10) uniform for each κ. The test set of a stratum and its predict
 inform all of it together. Base rates are pooled too, since the prior of one stratum's β shifts all
 strata the same way, which adds up in their sum.
 
-In the coordinates c_gh = β_g p_gh / ρ_h = Pr(s = g | ŝ = h) and ρ = Pᵀβ of a stratum the posterior is
+In the coordinates c_gh = β_g p_gh / ρ_h = Pr(s = g | ŝ = h) and ρ = Pᵀβ of a stratum it is
 
     Π c_gh^(a_gh + n_gh − 1) · Π β_g^(e_g) · Π ρ_h^(a_·h + r_h − 1),   a_gh = κ_g m_gh,   β = cρ,
 
@@ -39,13 +39,12 @@ __all__ = ["Pooled", "draw_pooled"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-CHAINS = 48
+CHAINS = 64
 """Chains side by side, or four for each class if that is more."""
-WARM_UP, LEAST_SWEEPS, THIN, MOST_BATCHES = 120, 60, 4, 8
+WARM_UP, LEAST_SWEEPS, THIN, MOST_BATCHES = 100, 50, 4, 6
 ENOUGH = 0.5
-"""120 sweeps to arrive, then batches of at least 60, of which every fourth sweep is kept. While
-fewer draws than this share of those wanted are effective, one more batch is drawn, up to eight,
-and the later half of them counts."""
+"""100 sweeps to arrive, then batches of at least 50, of which every fourth sweep is kept. While
+fewer draws than this share of those wanted are effective, one more batch is drawn, up to six."""
 FEW = 0.1
 """A smaller share of effective draws is worth a warning."""
 LEAST_LOG = 340.0
@@ -63,7 +62,7 @@ class Pooled(NamedTuple):
 
 
 class State(NamedTuple):
-    """The chains: log c (K, K, J, C), log ρ (K, J, C), log a (K, K, C), log b = log κ_0 μ (K, C)."""
+    """The chains: logs of c (K, K, J, C), ρ (K, J, C), a (K, K, C) and b = κ_0 μ (K, C)."""
 
     c: Floats
     rho: Floats
@@ -144,13 +143,12 @@ def draw_pooled(
             sums.append((np.exp(state.c) * weight).sum(axis=(1, 2)))
             if i % THIN == 0:
                 states.append(state)
-        kept = np.stack(sums[-max(len(sums) // 2, batch) :], axis=2)  # classes, chains, sweeps
+        kept = np.stack(sums, axis=2)  # classes, chains, sweeps
         effective = min(ess(x) for x in kept)
         if progress is not None:
             progress(done / MOST_BATCHES)
         if effective >= ENOUGH * size:
             break
-    states = states[-max(len(states) // 2, batch // THIN) :]
     order = rng.permutation(len(states) * chains)[:size]
     P, beta, a, b = _collect(states, order)
     info: dict[str, Any] = {
@@ -278,7 +276,7 @@ def _stratum_density(c: Floats, rho: Floats, a: Floats, b: Floats, data: Data) -
 def _move_common(
     state: State, mine: slice, other: slice, data: Data, rng: np.random.Generator
 ) -> State:
-    """Move κ_g m_g of each row, and κ_0 μ, given the rates of all strata, three times."""
+    """Move κ_g m_g of each row, and κ_0 μ, given the rates of all strata, twice."""
     now = state.some(mine)
     log_beta = now.log_beta()
     K, J = log_beta.shape[:2]
@@ -288,7 +286,7 @@ def _move_common(
     every = np.concatenate([state.a, state.b[None]]).swapaxes(0, 1)
     x = every[..., mine]
     here = _common_density(x, prior, total, J)
-    for _ in range(3):
+    for _ in range(2):
         step = _apart(every, mine, other, K, rng) + 0.01 * rng.standard_normal(x.shape)
         there = _common_density(x + step, prior, total, J)
         yes = _accept(there - here, rng)
@@ -364,7 +362,7 @@ def _row_density(
 
     And log β (K, J, C), which must be possible in all strata.
     """
-    K, J = log_P.shape[1:3]
+    J = log_P.shape[2]
     log_det, beta = _solve(np.exp(log_P), np.exp(now.rho))
     low = np.minimum(log_P[g].min(axis=(0, 1)), now.rho.min(axis=(0, 1)))
     possible = (beta > np.exp(-LEAST_LOG)).all(axis=(0, 1)) & (low > -LEAST_LOG)
@@ -386,7 +384,7 @@ def _solve(P: Floats, rho: Floats) -> tuple[Floats, Floats]:
             beta = np.stack([first, (P[0, 0] * rho[1] - P[0, 1] * rho[0]) / det])
             return np.log(np.abs(det)), np.nan_to_num(beta, nan=-1.0)
         by_chain = np.moveaxis(P, (0, 1), (3, 2))  # (J, C, h, g): the transposed matrices
-        sign, log_det = np.linalg.slogdet(by_chain)
+        log_det = np.linalg.slogdet(by_chain)[1]
         regular = np.isfinite(log_det) & (log_det > -600.0)
         safe = np.where(regular[..., None, None], by_chain, np.eye(len(P)))
         beta = np.linalg.solve(safe, np.moveaxis(rho, 0, 2)[..., None])[..., 0]

@@ -9,23 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregate.allocation import rest_aggregates
 from trueup.aggregate.groups import Whole, base_rates, correct_groups, mean_values
 from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts, split
 from trueup.count.parts import GroupCounts, Parts
-from trueup.draws.base_rates import columns
-from trueup.draws.pooling import draw_rows, pool_strata
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.stratum import Stratum
-from trueup.errors import EstimateError, OptionError
+from trueup.errors import OptionError
 from trueup.estimate.answer import Answer, GroupFigures
 from trueup.estimate.assumptions import rates_differ
 from trueup.estimate.design import DOUBTFUL
 from trueup.estimate.methods import METHODS, finish
-from trueup.estimate.regressed import draw_regressed
+from trueup.estimate.regressed import draw_regressed, draw_together
 from trueup.estimate.result import Estimate
-from trueup.numerics.weights import effective_size, resample
 
 __all__ = ["estimate_parts"]
 
@@ -57,7 +53,7 @@ def estimate_parts(
         split(found.groups.counts, settings.overlap, [*map(_name, found.groups.labels)])
     if stratified:
         _check_strata(settings, pooling)
-        strata, info = _strata(found.strata, counts, settings, pooling)
+        strata, info = _strata(found.strata, settings, pooling)
     else:
         strata = [_alone(counts, settings)]
         info = strata[0].info
@@ -89,9 +85,7 @@ def _check_strata(settings: Settings, pooling: str) -> None:
         )
 
 
-def _strata(
-    parts: Parts, counts: Counts, settings: Settings, pooling: str
-) -> tuple[list[Stratum], dict[str, Any]]:
+def _strata(parts: Parts, settings: Settings, pooling: str) -> tuple[list[Stratum], dict[str, Any]]:
     """Draw each stratum with its own P, pooled with the others or alone."""
     every = [parts.counts.part(j) for j in range(len(parts.labels))]
     without = [_name(parts.labels[j]) for j, c in enumerate(every) if c.n.sum() == 0]
@@ -112,18 +106,9 @@ def _strata(
                 f"Partial pooling needs method 'joint' or 'full'; got {settings.method!r}.",
                 hint='leave method="auto", or say pooling="none".',
             )
-        prior = pool_strata(parts.counts.n, settings.prior, settings.rng, pooling=pooling)
-        strata = [
-            _pooled(c, prior.alpha[:, j] + c.n, prior.gamma, settings) for j, c in enumerate(every)
-        ]
-        assert prior.kappa is not None
-        info = {
-            "method": "joint" if settings.from_population else "full",
-            "concentration": dict(
-                zip(map(str, counts.classes), np.median(prior.kappa, axis=0).tolist(), strict=True)
-            ),
-        }
+        strata, info = draw_together(every, settings)
     ess = min(stratum.info.get("ess") or settings.draws for stratum in strata)
+    warnings += info.get("warnings", [])
     warnings += sorted({w for stratum in strata for w in stratum.info.get("warnings", ())})
     return strata, info | {
         "ess": float(ess),
@@ -143,31 +128,6 @@ def _alone(counts: Counts, settings: Settings) -> Stratum:
         beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
     assert answer.M is not None
     return Stratum(answer.draws, answer.P, beta, answer.M, answer.info)
-
-
-def _pooled(counts: Counts, a: Floats, gamma: Floats, settings: Settings) -> Stratum:
-    """Draw one stratum given pooled rows; draw r keeps to level r mod L of what was pooled."""
-    rest, known = split(counts, settings.overlap)
-    base = gamma + counts.n.sum(axis=1) if settings.from_population else gamma
-    rows = draw_rows(a, base, rest.v_hat, settings.draws, settings.rng)
-    u = rest_aggregates(columns(rows.P, rows.beta), rows.P, rest, settings)
-    kept = np.arange(settings.draws)
-    if not np.isfinite(u.log_weight[0]) or np.ptp(u.log_weight) > 0:
-        if effective_size(u.log_weight) == 0:
-            raise EstimateError("A stratum has no draw whose totals are all at least 0.")
-        for level in range(len(a)):
-            mine = np.arange(level, settings.draws, len(a))
-            if np.isfinite(u.log_weight[mine]).any():
-                kept[mine] = mine[resample(u.log_weight[mine], len(mine), settings.rng).indices]
-            else:  # this level has no permissible draw: borrow from all
-                kept[mine] = resample(u.log_weight, len(mine), settings.rng).indices
-    ess = min(rows.ess, effective_size(u.log_weight))
-    warnings = []
-    if ess < 0.05 * settings.draws:
-        warnings.append(f"A stratum has only {ess:.0f} effective draws: its interval is rough.")
-    info = {"ess": ess, "warnings": warnings}
-    M = u.M[kept] if rest is counts else u.M[kept] + counts.n
-    return Stratum(u.u[kept] + known, rows.P[kept], rows.beta[kept], M, info)
 
 
 def _groups(
@@ -213,6 +173,9 @@ def _groups(
     draws = np.zeros((settings.draws, B, K))
     for j, stratum in enumerate(strata):
         cells = np.flatnonzero(found.stratum == j)
+        if len(cells) == 1:  # the group is the stratum
+            draws[:, found.group[cells[0]]] += stratum.u
+            continue
         data = _data(found.cells, cells, settings.overlap)
         whole = _whole(stratum, found.strata.counts.part(j), settings)
         answer = correct_groups(whole, data, settings.rng, keep=True, **options)
