@@ -207,8 +207,7 @@ def _sweeps(state: State, data: Data, rng: np.random.Generator) -> Iterator[Stat
         for mine, other in (halves, halves[::-1]):
             _write(new, mine, _move_strata(new, mine, other, data, rng))
             _write(new, mine, _move_common(new, mine, other, data, rng))
-            for scale in (False, True):
-                _write(new, mine, _move_row(new, mine, other, turn % K, scale, data, rng))
+            _write(new, mine, _move_row(new, mine, other, turn % K, data, rng))
         state, turn = new, turn + 1
         yield state
 
@@ -318,41 +317,34 @@ def _log_volume(a: Floats, kappa: Floats) -> Floats:
 
 
 def _move_row(
-    state: State,
-    mine: slice,
-    other: slice,
-    g: int,
-    scale: bool,
-    data: Data,
-    rng: np.random.Generator,
+    state: State, mine: slice, other: slice, g: int, data: Data, rng: np.random.Generator
 ) -> State:
-    """Move κ_g m_g together with row g of every stratum; ρ stays, so that v̂ hardly minds."""
+    """Move m_g, then κ_g, together with row g of every stratum; ρ stays, so that v̂ hardly minds."""
     now = state.some(mine)
     K, J = now.rho.shape[:2]
-    log_beta = now.log_beta()
-    log_P = now.c + now.rho - log_beta[:, None]
-    log_kappa = np.log(np.exp(state.a[g]).sum(axis=0))  # all chains
-    m, row = _normal(now.a[g], 0), log_P[g]
-    if scale:  # distances from m_g go with 1/√κ
-        log_f = -0.5 * _apart(log_kappa[None], mine, other, 1, rng)[0]
-        new_a = now.a[g] - 2.0 * log_f
-        new_row = _normal(m[:, None] + np.exp(log_f) * (row - m[:, None]), 0)
-        jacobian = J * (K - 1) * log_f
-    else:
-        step = _apart(state.a[g][:, None], mine, other, K - 1, rng)[:, 0]
-        new_a = _normal(m + step, 0) + log_kappa[mine]
-        new_row = _normal(row + step[:, None], 0)
-        jacobian = np.zeros(step.shape[-1])
-    new_P = log_P.copy()
-    new_P[g] = new_row
-    old, _ = _row_density(log_P, now, now.a[g], g, data)
-    new, new_beta = _row_density(new_P, now, new_a, g, data)
-    with np.errstate(invalid="ignore"):
-        yes = _accept(new - old + jacobian, rng) & np.isfinite(old)
-    a = now.a.copy()
-    a[g] = np.where(yes, new_a, a[g])
-    c = _normal(np.where(yes, new_P + new_beta[:, None] - now.rho, now.c), 0)
-    return now._replace(c=c, a=a)
+    log_P = now.c + now.rho - now.log_beta()[:, None]
+    a, c = now.a.copy(), now.c
+    log_kappa = np.log(np.exp(state.a[g]).sum(axis=0))[None]  # of all chains
+    here, _ = _row_density(log_P, now, a[g], g, data)
+    for scale in (False, True):
+        m, new_P = _normal(a[g], 0), log_P.copy()
+        if scale:  # distances from m_g go with 1/√κ
+            log_f = -0.5 * _apart(log_kappa, mine, other, 1, rng)[0]
+            new_a = a[g] - 2.0 * log_f
+            new_P[g] = _normal(m[:, None] + np.exp(log_f) * (log_P[g] - m[:, None]), 0)
+            jacobian = J * (K - 1) * log_f
+        else:
+            step = _apart(state.a[g][:, None], mine, other, K - 1, rng)[:, 0]
+            new_a = _normal(m + step, 0) + log_kappa[0, mine]
+            new_P[g] = _normal(log_P[g] + step[:, None], 0)
+            jacobian = np.zeros(step.shape[-1])
+        there, log_beta = _row_density(new_P, now, new_a, g, data)
+        with np.errstate(invalid="ignore"):
+            yes = _accept(there - here + jacobian, rng) & np.isfinite(here)
+        a[g], here = np.where(yes, new_a, a[g]), np.where(yes, there, here)
+        c = np.where(yes, new_P + log_beta[:, None] - now.rho, c)
+        log_P = np.where(yes, new_P, log_P)
+    return now._replace(c=_normal(c, 0), a=a)
 
 
 def _row_density(
