@@ -1,75 +1,176 @@
-"""Strata: priors that each stratum gets from the others, and draws of pooled rows."""
+"""Strata: the joint posterior of all of them, against quadrature, simulation and NUTS."""
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from tests.seeds import more
 
-from trueup.draws.pooling import draw_rows, pool_strata
-from trueup.errors import OptionError
+from trueup.draws import pooling
+from trueup.draws.base_rates import columns
+from trueup.draws.pooling import draw_pooled
+from trueup.numerics.diagnostics import ess
 from trueup.prior import perks
 
-PRIOR = perks(2)
+RATES = {
+    2: np.array([[0.9, 0.1], [0.2, 0.8]]),
+    3: np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]]),
+}
 
 
-def strata(rng, kappa, J=40, n=200):
-    q = rng.beta(0.1 * kappa, 0.9 * kappa, J)
-    p = rng.beta(0.3 * kappa, 0.7 * kappa, J)
-    P = np.stack([np.stack([1 - q, q], axis=1), np.stack([p, 1 - p], axis=1)], axis=1)
-    return rng.multinomial(np.full((J, 2), n // 2), P)
+def population(rng, K, J, n, *, kappa=20.0, N=2500, random=True):
+    """Return test units (J, K, K), predicted counts (J, K) and the units M (J, K, K)."""
+    P = np.stack([[rng.dirichlet(kappa * row) for row in RATES[K]] for _ in range(J)])
+    v = rng.multinomial(N, rng.dirichlet([6.0, 2.0, 2.0][:K], J))
+    M = rng.multinomial(v, P)
+    if random:
+        test = [rng.multivariate_hypergeometric(m.ravel(), n).reshape(K, K) for m in M]
+    else:
+        test = rng.multinomial(np.full((J, K), n // K), P)
+    return np.asarray(test), M.sum(axis=1), M
 
 
-def test_none_and_complete_are_plain_sums(rng):
-    n = strata(rng, 20, J=4)
-    none = pool_strata(n, PRIOR, rng, pooling="none")
-    complete = pool_strata(n, PRIOR, rng, pooling="complete")
-    assert (none.alpha[0] == PRIOR.alpha).all()
-    assert complete.alpha[0] + n == pytest.approx(PRIOR.alpha + n.sum(axis=0) + 0 * n)
-    assert none.kappa is None
-    with pytest.raises(OptionError, match="pooling"):
-        pool_strata(n, PRIOR, rng, pooling="some")
+def units(drawn, v_hat):
+    """Return the expected units per class (R, J + 1, K) of each stratum and of their sum."""
+    c = np.stack([columns(drawn.P[:, j], drawn.beta[:, j]) for j in range(len(v_hat))], axis=1)
+    u = np.einsum("rjgh,jh->rjg", c, v_hat)
+    return np.concatenate([u, u.sum(axis=1, keepdims=True)], axis=1)
+
+
+@pytest.mark.parametrize("a", [(0.001, 0.02), (1e-5, 2e-5), (0.3, 4.0), (12.0, 3.0)])
+def test_the_mass_of_rates_that_a_double_holds(a):
+    """∫ p^(a−1) (1−p)^(b−1) over log p, log(1−p) > −T; without the bound κ near 0 has no mass."""
+    T = pooling.LEAST_LOG
+
+    def density(logit):
+        return np.exp(-a[0] * np.logaddexp(0, -logit) - a[1] * np.logaddexp(0, logit))
+
+    exact = quad(density, -T, T, points=[-20, 0, 20], limit=500)[0]
+    a = np.array(a)
+    assert pooling._log_volume(a[:, None], a.sum())[0] == pytest.approx(np.log(exact), abs=0.02)
 
 
 def test_the_concentration_of_rows_is_learned(rng):
-    """40 strata with 100 units per row tell κ to about 30%; rows, not columns."""
+    """30 strata with 100 units per row tell κ to about 30%; rows, not columns."""
     for kappa in (5.0, 40.0):
-        pooled = pool_strata(strata(rng, kappa), PRIOR, rng)
-        assert np.all(np.abs(np.log(np.median(pooled.kappa, axis=0) / kappa)) < 5 * 0.3)
-        m = pooled.alpha[:, 0] / pooled.alpha[:, 0].sum(axis=-1, keepdims=True)
-        error = 5 * np.sqrt(0.25 / (kappa + 1) / 40) + 5 * np.sqrt(0.25 / 4000)
-        assert np.all(np.abs(m.mean(axis=0) - [[0.9, 0.1], [0.3, 0.7]]) < error)
+        n, v_hat, _ = population(rng, 2, 30, 200, kappa=kappa, random=False)
+        drawn = draw_pooled(n, v_hat, perks(2), 400, rng, from_population=False)
+        assert np.all(np.abs(np.log(np.median(drawn.kappa, axis=0) / kappa)) < 5 * 0.35)
+        error = 5 * np.sqrt(0.25 / (kappa + 1) / 30 + 0.25 / 3000)
+        assert np.all(np.abs(drawn.P.mean(axis=(0, 1)) - RATES[2]) < error)
 
 
-def test_a_stratum_without_test_units_is_answered_by_the_others(rng):
-    n = strata(rng, 50, J=12)
+def test_a_stratum_without_test_units_rests_on_the_others(rng):
+    n, v_hat, _ = population(rng, 2, 12, 200, kappa=50.0)
     n[3] = 0
-    pooled = pool_strata(n, PRIOR, rng)
-    assert pooled.without_test.tolist() == [j == 3 for j in range(12)]
-    draws = draw_rows(pooled.alpha[:, 3] + n[3], PRIOR.gamma, np.array([700, 300]), 1000, rng)
-    assert np.isfinite(draws.P).all()
-    spread = draws.P[:, 0, 1].std()
-    assert abs(draws.P[:, 0, 1].mean() - 0.1) < 5 * (spread / np.sqrt(draws.ess) + 0.03)
+    drawn = draw_pooled(n, v_hat, perks(2), 400, rng, from_population=True)
+    q = drawn.P[:, 3, 0, 1]
+    assert abs(q.mean() - 0.1) < 5 * 0.06
+    assert q.std() > drawn.P[:, 4, 0, 1].std()
 
 
-def test_draw_rows_is_the_joint_posterior(rng):
-    """With gamma = Σ_h alpha + n the columns are Dirichlet: E β = Σ_h ρ_h E c_gh, exactly."""
-    n = np.array([[[30, 4], [5, 9]]])
-    a = PRIOR.alpha + n
-    v_hat = np.array([700_000, 300_000])
-    draws = draw_rows(a, PRIOR.gamma + n[0].sum(axis=1), v_hat, 4000, rng)
-    c = a[0] / a[0].sum(axis=0)
-    exact = c @ v_hat / v_hat.sum()
-    assert np.all(np.abs(draws.beta.mean(axis=0) - exact) < 5 * draws.beta.std(axis=0) / 50)
-    assert draws.ess > 2500
-    rho = np.einsum("rg,rgh->rh", draws.beta, draws.P)
-    assert np.abs(rho - v_hat / v_hat.sum()).max() < 0.01
+def test_draws_fit_the_predicted_counts_and_are_permissible(rng):
+    n, v_hat, _ = population(rng, 3, 4, 20, N=400)
+    v_hat[1] = [30, 0, 0]  # classes that no unit is predicted as
+    n[1], n[2, :, 2] = 0, 0
+    drawn = draw_pooled(n, v_hat, perks(3), 300, rng, from_population=True)
+    assert drawn.P.shape == (300, 4, 3, 3)
+    assert np.allclose(drawn.P.sum(axis=3), 1)
+    assert np.allclose(drawn.beta.sum(axis=2), 1)
+    rho = np.einsum("rjg,rjgh->rjh", drawn.beta, drawn.P)
+    assert np.abs(rho[:, 0].mean(axis=0) - v_hat[0] / v_hat[0].sum()).max() < 5 * 0.5 / 20
+    again = draw_pooled(n, v_hat, perks(3), 300, np.random.default_rng(1), from_population=True)
+    same = draw_pooled(n, v_hat, perks(3), 300, np.random.default_rng(1), from_population=True)
+    assert (again.P == same.P).all()
 
 
-def test_every_draw_of_strata_is_permissible_and_levels_stay_in_step(rng):
-    n = strata(rng, 20, J=3, n=20)
-    pooled = pool_strata(n, PRIOR, rng, levels=7)
-    draws = draw_rows(pooled.alpha[:, 0] + n[0], PRIOR.gamma, np.array([60, 40]), 100, rng)
-    assert draws.P.shape == (100, 2, 2)
-    assert (draws.beta >= 0).all()
-    sharp = np.stack([np.eye(2) * 1e6 * (i + 1) + 1e6 for i in range(5)])  # a level per P
-    levels = draw_rows(sharp, PRIOR.gamma, np.array([50, 50]), 20, rng).P[:, 0, 0]
-    expected = np.tile([(i + 2) / (i + 3) for i in range(5)], 4)
-    np.testing.assert_allclose(levels, expected, atol=0.01)
+@pytest.mark.slow
+@pytest.mark.parametrize("random", [True, False])
+def test_ranks_of_the_truth_are_even_when_the_prior_is_true(rng, random):
+    """Populations drawn from the model itself: the truth is as often in each tenth of the draws."""
+    J, N, ranks = 4, 400, []
+    for _ in range(more(40)):
+        u = rng.random(3)
+        kappa, kappa_0 = 10 * u[:2] / (1 - u[:2]), 10 * u[2] / (1 - u[2])
+        m, mu = rng.dirichlet([0.5, 0.5], 2), rng.dirichlet([1.0, 1.0])
+        tiny = 1e-9
+        P = np.stack([[rng.dirichlet(kappa[g] * m[g] + tiny) for g in range(2)] for _ in range(J)])
+        beta = np.stack([rng.dirichlet(kappa_0 * mu + tiny) for _ in range(J)])
+        if not np.isfinite(P).all() or not np.isfinite(beta).all():
+            continue
+        M = rng.multinomial(rng.multinomial(N, beta), P)
+        if random:
+            test = rng.multinomial(15, (beta[:, :, None] * P).reshape(J, 4)).reshape(J, 2, 2)
+        else:
+            test = rng.multinomial(np.full((J, 2), 8), P)
+        v_hat = M.sum(axis=1)
+        drawn = draw_pooled(test, v_hat, perks(2), 200, rng, from_population=random)
+        total = (drawn.beta[:, :, 1]).sum(axis=1)
+        ranks.append((total < beta[:, 1].sum()).mean())
+    ranks = np.array(ranks)
+    error = np.sqrt(1 / 12 / len(ranks))
+    assert abs(ranks.mean() - 0.5) < 5 * error
+    assert abs(ranks.var() - 1 / 12) < 5 * np.sqrt(1 / 180 / len(ranks))
+
+
+@pytest.mark.slow
+def test_the_effective_size_is_that_over_seeds(rng):
+    n, v_hat, _ = population(rng, 2, 6, 25)
+    runs = [
+        draw_pooled(n, v_hat, perks(2), 400, rng, from_population=True) for _ in range(more(12))
+    ]
+    u = np.stack([units(run, v_hat)[:, -1, 1] for run in runs])
+    promised = np.mean([1 / run.info["ess"] for run in runs])
+    ratio = np.sqrt(u.mean(axis=1).var(ddof=1) / u.var() / promised)
+    assert 1 / 1.5 / (1 + 5 / np.sqrt(2 * len(u))) < ratio < 1.5 * (1 + 5 / np.sqrt(2 * len(u)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("random", [True, False])
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_posterior_is_that_of_nuts(rng, K, random):
+    """The module's model, written once more: means and standard deviations of all strata agree."""
+    n, v_hat, _ = population(rng, K, 4, 40, random=random)
+    prior = perks(K)
+    drawn = draw_pooled(n, v_hat, prior, 4000, rng, from_population=random)
+    ours = units(drawn, v_hat)
+    theirs, sizes = nuts(n, v_hat, prior, random, int(rng.integers(2**31)))
+    scale = theirs.std(axis=0)
+    error = np.sqrt(1 / drawn.info["ess"] + 1 / sizes)
+    assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < (0.1 + 5 * error) * scale)
+    assert np.all(np.abs(np.log(ours.std(axis=0) / scale)) < 0.05 + 5 * error)
+
+
+def nuts(n, v_hat, prior, random, seed):
+    """Return the expected units per class (R, J + 1, K) and how many draws are effective."""
+    jax = pytest.importorskip("jax")
+    numpyro = pytest.importorskip("numpyro")
+    dist, jnp = numpyro.distributions, jax.numpy
+    J, K = v_hat.shape
+
+    def model():
+        # κ/(κ + 10) is uniform: log κ is logistic around log 10
+        log_kappa = numpyro.sample("log_kappa", dist.Logistic(jnp.log(10.0), 1).expand([K + 1]))
+        with numpyro.plate("rows", K):
+            m = numpyro.sample("m", dist.Dirichlet(jnp.asarray(prior.alpha)))
+        mu = numpyro.sample("mu", dist.Dirichlet(jnp.asarray(prior.gamma)))
+        with numpyro.plate("strata", J):
+            a = jnp.exp(log_kappa[:K, None]) * m
+            P = numpyro.sample("P", dist.Dirichlet(a).to_event(1))
+            beta = numpyro.sample("beta", dist.Dirichlet(jnp.exp(log_kappa[K]) * mu))
+        theta = P * beta[:, :, None]
+        rho = theta.sum(axis=1)
+        numpyro.factor("test", (n * jnp.log(theta if random else P)).sum())
+        numpyro.factor("predicted", (v_hat * jnp.log(rho)).sum())
+        numpyro.deterministic("u", (theta * (v_hat / rho)[:, None, :]).sum(axis=2))
+
+    kernel = numpyro.infer.NUTS(model, target_accept_prob=0.9)
+    chain = numpyro.infer.MCMC(
+        kernel, num_warmup=600, num_samples=1000, num_chains=2, progress_bar=False,
+        chain_method="sequential",
+    )  # fmt: skip
+    with jax.enable_x64(True):
+        chain.run(jax.random.PRNGKey(seed))
+        u = np.asarray(chain.get_samples(group_by_chain=True)["u"])
+    u = np.concatenate([u, u.sum(axis=2, keepdims=True)], axis=2)
+    sizes = [[ess(u[:, :, j, g]) for g in range(K)] for j in range(J + 1)]
+    return u.reshape(-1, J + 1, K), np.array(sizes)
