@@ -20,8 +20,8 @@ import pyarrow as pa
 
 import trueup as tu
 from trueup.aggregate.allocation import allocate
-from trueup.draws.contingency import plug_in
 from trueup.draws.base_rates import columns
+from trueup.draws.contingency import plug_in
 from trueup.draws.pooling import draw_pooled
 from trueup.draws.settings import POOLINGS
 from trueup.errors import TrueupWarning
