@@ -20,6 +20,7 @@ import pyarrow as pa
 
 import trueup as tu
 from trueup.aggregate.allocation import allocate
+from trueup.aggregate.groups.base_rates import base_rates
 from trueup.draws.base_rates import columns
 from trueup.draws.contingency import plug_in
 from trueup.draws.pooling import draw_pooled

@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import quad
 from tests.seeds import more
 
-from trueup.draws import pooling
 from trueup.draws.base_rates import columns
+from trueup.draws.pooled_moves import LEAST_LOG, _log_volume
 from trueup.draws.pooling import draw_pooled
 from trueup.numerics.diagnostics import ess
 from trueup.prior import perks
@@ -39,14 +39,14 @@ def units(drawn, v_hat):
 @pytest.mark.parametrize("a", [(0.001, 0.02), (1e-5, 2e-5), (0.3, 4.0), (12.0, 3.0)])
 def test_the_mass_of_rates_that_a_double_holds(a):
     """∫ p^(a−1) (1−p)^(b−1) over log p, log(1−p) > −T; without the bound κ near 0 has no mass."""
-    T = pooling.LEAST_LOG
+    T = LEAST_LOG
 
     def density(logit):
         return np.exp(-a[0] * np.logaddexp(0, -logit) - a[1] * np.logaddexp(0, logit))
 
     exact = quad(density, -T, T, points=[-20, 0, 20], limit=500)[0]
     a = np.array(a)
-    assert pooling._log_volume(a[:, None], a.sum())[0] == pytest.approx(np.log(exact), abs=0.02)
+    assert _log_volume(a[:, None], a.sum())[0] == pytest.approx(np.log(exact), abs=0.02)
 
 
 def test_the_concentration_of_rows_is_learned(rng):

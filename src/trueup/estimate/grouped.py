@@ -14,14 +14,13 @@ from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts, split
 from trueup.count.parts import GroupCounts, Parts
 from trueup.draws.settings import POSTERIORS, Settings
-from trueup.draws.stratum import Stratum
 from trueup.errors import OptionError
 from trueup.estimate.answer import Answer, GroupFigures
 from trueup.estimate.assumptions import rates_differ
 from trueup.estimate.design import DOUBTFUL
 from trueup.estimate.methods import METHODS, finish
-from trueup.estimate.regressed import draw_regressed, draw_together
 from trueup.estimate.result import Estimate
+from trueup.estimate.strata import Stratum, draw_regressed, draw_together
 
 __all__ = ["estimate_parts"]
 

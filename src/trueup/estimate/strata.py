@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,26 @@ from trueup.draws.base_rates import columns
 from trueup.draws.nuts import draw_regression
 from trueup.draws.pooling import draw_pooled
 from trueup.draws.settings import Settings
-from trueup.draws.stratum import Stratum
 from trueup.errors import EstimateError, OptionError
 from trueup.numerics.weights import effective_size, resample
 
-__all__ = ["draw_regressed", "draw_together"]
+__all__ = ["Stratum", "draw_regressed", "draw_together"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stratum:
+    """One stratum's draws: u and β (R, K) and P (R, K, K), on which its groups build.
+
+    `M` (R, K, K) are its units by true and predicted class.
+    """
+
+    u: Floats
+    P: Floats
+    beta: Floats
+    M: NDArray[Any]
+    info: dict[str, Any]
 
 
 def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratum], dict[str, Any]]:
