@@ -152,13 +152,17 @@ def _log_volume(a: Floats, kappa: Floats) -> Floats:
 def move_row(
     state: State, mine: slice, other: slice, g: int, data: Data, rng: np.random.Generator
 ) -> State:
-    """Move m_g, then κ_g, together with row g of every stratum; ρ stays, so that v̂ hardly minds."""
+    """Move m_g, then κ_g, together with row g of every stratum.
+
+    ρ stays, so that v̂ hardly minds; μ goes with the mean of β, which shifts in all strata alike.
+    """
     now = state.some(mine)
     K, J = now.rho.shape[:2]
-    log_P = now.c + now.rho - now.log_beta()[:, None]
-    a, c = now.a.copy(), now.c
+    log_beta = now.log_beta()
+    log_P = now.c + now.rho - log_beta[:, None]
+    a, b = now.a.copy(), now.b
     log_kappa = np.log(np.exp(state.a[g]).sum(axis=0))[None]  # of all chains
-    here, _ = _row_density(log_P, now, a[g], g, data)
+    here = _row_density(log_P, log_beta, now, a[g], b, g, data)
     for scale in (False, True):
         m, new_P = normal(a[g], 0), log_P.copy()
         if scale:  # distances from m_g go with 1/√κ
@@ -171,33 +175,33 @@ def move_row(
             new_a = normal(m + step, 0) + log_kappa[0, mine]
             new_P[g] = normal(log_P[g] + step[:, None], 0)
             jacobian = np.zeros(step.shape[-1])
-        there, log_beta = _row_density(new_P, now, new_a, g, data)
+        _, beta = _solve(np.exp(new_P), np.exp(now.rho))
+        possible = (beta > np.exp(-LEAST_LOG)).all(axis=(0, 1))
+        new_beta = np.log(np.where(possible, beta, 1.0 / K))
+        shift = np.log(np.exp(new_beta).mean(axis=1)) - np.log(np.exp(log_beta).mean(axis=1))
+        new_b = normal(b + shift, 0) + np.log(np.exp(b).sum(axis=0))
+        there = _row_density(new_P, new_beta, now, new_a, new_b, g, data)
         with np.errstate(invalid="ignore"):
-            yes = _accept(there - here + jacobian, rng) & np.isfinite(here)
-        a[g], here = np.where(yes, new_a, a[g]), np.where(yes, there, here)
-        c = np.where(yes, new_P + log_beta[:, None] - now.rho, c)
-        log_P = np.where(yes, new_P, log_P)
-    return now._replace(c=normal(c, 0), a=a)
+            yes = _accept(there - here + jacobian, rng) & np.isfinite(here) & possible
+        log_P, log_beta = np.where(yes, new_P, log_P), np.where(yes, new_beta, log_beta)
+        a[g], b = np.where(yes, new_a, a[g]), np.where(yes, new_b, b)
+        here = np.where(yes, there, here)
+    return now._replace(c=normal(log_P + log_beta[:, None] - now.rho, 0), a=a, b=b)
 
 
 def _row_density(
-    log_P: Floats, now: State, log_a: Floats, g: int, data: Data
-) -> tuple[Floats, Floats]:
-    """Log density (C,) of row g and its κm in (P, ρ), where it is Dir(P)·Π β^(b + n_g − 1)/|det P|.
-
-    And log β (K, J, C), which must be possible in all strata.
-    """
+    log_P: Floats, log_beta: Floats, now: State, log_a: Floats, b: Floats, g: int, data: Data
+) -> Floats:
+    """Log density (C,) of row g, κ_g m_g and κ_0 μ in (P, ρ): Dir(P) Π β^(b + n_g − 1)/|det P|."""
     J = log_P.shape[2]
-    log_det, beta = _solve(np.exp(log_P), np.exp(now.rho))
+    log_det, _ = _solve(np.exp(log_P), np.exp(now.rho))
     low = np.minimum(log_P[g].min(axis=(0, 1)), now.rho.min(axis=(0, 1)))
-    possible = (beta > np.exp(-LEAST_LOG)).all(axis=(0, 1)) & (low > -LEAST_LOG)
-    log_beta = np.log(np.where(beta > 0, beta, 1.0))
     told = data.n.sum(axis=1) - data.rows
-    a = np.exp(log_a)[:, None]
-    value = ((a + data.n[g]) * log_P[g]).sum(axis=(0, 1)) - log_det.sum(axis=0)
-    value += ((np.exp(now.b)[:, None] + told - 1.0) * log_beta).sum(axis=(0, 1))
+    value = ((np.exp(log_a)[:, None] + data.n[g]) * log_P[g]).sum(axis=(0, 1)) - log_det.sum(axis=0)
+    value += ((np.exp(b)[:, None] + told - 1.0) * log_beta).sum(axis=(0, 1))
     value += _common_density(log_a, data.alpha[g], np.zeros_like(log_a), J)
-    return np.where(possible, value, -np.inf), log_beta
+    value += _common_density(b, data.gamma, np.zeros_like(b), J)
+    return np.where(low > -LEAST_LOG, value, -np.inf)
 
 
 def _solve(P: Floats, rho: Floats) -> tuple[Floats, Floats]:

@@ -23,6 +23,7 @@ Arrays are (classes …, strata, chains).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.draws.pooled_moves import Data, State, move_common, move_row, move_strata, normal
+from trueup.draws.settings import SECONDS
 from trueup.numerics.concentration import MIDDLE
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.prior import Concentrations
@@ -41,12 +43,13 @@ Integers = NDArray[np.int64]
 
 CHAINS = 64
 """Chains side by side, or four for each class if that is more."""
-WARM_UP, LEAST_SWEEPS, THIN, MOST_BATCHES = 100, 50, 4, 6
-ENOUGH = 0.5
-"""100 sweeps to arrive, then batches of at least 50, of which every fourth sweep is kept. While
-fewer draws than this share of those wanted are effective, one more batch is drawn, up to six."""
-FEW = 0.1
-"""A smaller share of effective draws is worth a warning."""
+WARM_UP, LEAST_SWEEPS, THIN = 100, 50, 4
+"""100 sweeps to arrive, or a third of all; then at least 50, of which every fourth is kept."""
+SWEEPS_PER_SECOND = 100
+"""How many sweeps `seconds` allow, so that most runs end at the same draw on any machine."""
+ENOUGH, RHAT = 0.5, 1.1
+"""Chains go on until this share of the draws wanted is effective and R-hat, which depends on
+the length of each of these many chains, is below 1.1."""
 
 
 class Pooled(NamedTuple):
@@ -67,6 +70,7 @@ def draw_pooled(
     rng: np.random.Generator,
     *,
     from_population: bool,
+    seconds: float = SECONDS,
     progress: Callable[[float], None] | None = None,
 ) -> Pooled:
     """Draw P and β of all J strata from their joint posterior.
@@ -86,6 +90,8 @@ def draw_pooled(
     from_population : bool
         Whether the test set was drawn at random or within predicted classes, so that it tells of
         base rates too; otherwise it tells of rows alone.
+    seconds : float
+        When to stop in any case, with a warning unless the chains have converged.
     progress : callable, optional
         Called with the share that is done.
     """
@@ -101,38 +107,44 @@ def draw_pooled(
     )
     chains = max(CHAINS, 4 * K)
     sweeps = _sweeps(_start(data, chains, rng), data, rng)
-    for _ in range(WARM_UP):
-        next(sweeps)
-    batch = max(-(-size // chains) * THIN, LEAST_SWEEPS)
+    deadline = time.monotonic() + seconds
+    want, thin = -(-size // chains), THIN
     weight = v_hat.T[..., None] / max(int(v_hat.sum()), 1)
     sums: list[Floats] = []
     states: list[State] = []
-    for done in range(1, MOST_BATCHES + 1):
-        for i in range(batch):
-            state = next(sweeps)
-            sums.append((np.exp(state.c) * weight).sum(axis=(1, 2)))
-            if i % THIN == 0:
-                states.append(state)
-        kept = np.stack(sums, axis=2)  # classes, chains, sweeps
-        effective = min(ess(x) for x in kept)
-        if progress is not None:
-            progress(done / MOST_BATCHES)
-        if effective >= ENOUGH * size:
+    first = check_at = WARM_UP + max(want * THIN, LEAST_SWEEPS)
+    while True:
+        state = next(sweeps)
+        sums.append((np.exp(state.c) * weight).sum(axis=(1, 2)))
+        done = len(sums)
+        if done % thin == 0:
+            states.append(state)
+        if len(states) > 4 * want + WARM_UP // THIN:
+            states, thin = states[1::2], 2 * thin
+        late = time.monotonic() > deadline or done >= SWEEPS_PER_SECOND * seconds
+        if done < (first if late else check_at):
+            continue
+        burn = max(WARM_UP, done // 3)
+        kept = np.stack(sums[burn:], axis=2)  # classes, chains, sweeps
+        effective, worst = min(ess(x) for x in kept), max(rhat(x) for x in kept)
+        if late or (effective >= ENOUGH * size and worst < RHAT):
             break
+        check_at = int(1.5 * done)
+        if progress is not None:
+            progress(min(0.99, 1 - (deadline - time.monotonic()) / seconds))
+    states = states[burn // thin :]
     order = rng.permutation(len(states) * chains)[:size]
     P, beta, a, b = _collect(states, order)
-    info: dict[str, Any] = {
-        "sampler": "strata",
-        "ess": float(min(effective, size)),
-        "rhat": float(max(rhat(x) for x in kept)),
-        "warnings": [],
-    }
-    if effective < FEW * size:
-        info["warnings"].append(
-            f"Only {effective:.0f} of {size:,} draws of the strata are effective: the interval is "
-            "rough."
+    warnings = []
+    if worst >= RHAT:
+        warnings.append(
+            f"The chains of the strata were stopped after {done:,} sweeps before they had "
+            f"converged: R-hat {worst:.2f} (below {RHAT} is wanted), {effective:,.0f} effective "
+            f"draws of the {size:,} asked for. Do not publish these figures; allow more `seconds`, "
+            "or join strata or classes."
         )
-    return Pooled(P, beta, a.sum(axis=2), b.sum(axis=1), info)
+    info = {"sampler": "strata", "ess": float(min(effective, size)), "sweeps": done}
+    return Pooled(P, beta, a.sum(axis=2), b.sum(axis=1), info | {"warnings": warnings})
 
 
 def _collect(states: list[State], order: Integers) -> tuple[Floats, Floats, Floats, Floats]:

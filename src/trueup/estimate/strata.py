@@ -62,6 +62,7 @@ def draw_together(every: list[Counts], settings: Settings) -> tuple[list[Stratum
         settings.draws,
         settings.rng,
         from_population=settings.from_population,
+        seconds=settings.seconds,
         progress=settings.progress,
     )
     middle = np.median(pooled.kappa, axis=0).tolist()
