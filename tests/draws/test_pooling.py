@@ -117,7 +117,7 @@ def test_ranks_of_the_truth_are_even_when_the_prior_is_true(rng, random):
         else:
             test = rng.multinomial(np.full((J, 2), 8), P)
         v_hat = M.sum(axis=1)
-        drawn = draw_pooled(test, v_hat, perks(2), 200, rng, from_population=random)
+        drawn = draw_pooled(test, v_hat, perks(2), 200, rng, from_population=random, seconds=4)
         total = (drawn.beta[:, :, 1]).sum(axis=1)
         ranks.append((total < beta[:, 1].sum()).mean())
     ranks = np.array(ranks)
