@@ -195,6 +195,7 @@ def correct(
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in FROM_POPULATION
+    rows = method in ("auto", "full") and design == "by_class" and noise and P is None
     needed = ["trueup.estimate.methods", "numpy.random", "numpy.ma"]
     needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
@@ -236,7 +237,7 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
-        bands=(direct or bool(columns.drawn_within)) and count is None,
+        bands=(direct or rows or bool(columns.drawn_within)) and count is None,
         design=design,
     )
     if design == "random" and columns.parts:

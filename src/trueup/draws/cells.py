@@ -29,7 +29,7 @@ of t_gij units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that X ~ Gamma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from trueup.numerics import special
 
-__all__ = ["CHAINS", "Columns", "implied_shares", "implied_slopes", "learn_columns"]
+__all__ = ["CHAINS", "Changed", "Columns", "implied_shares", "implied_slopes", "learn_columns"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -68,20 +68,32 @@ MOST = 300.0
 
 
 class Columns(NamedTuple):
-    """One sweep of all C chains: κ (C,), m (C, K, H, B), λ (C,) and υ (C,)."""
+    """One sweep of all C chains: κ, λ and υ (C,), m (C, K, H, B), x and d (C, K, H), s (C, K)."""
 
     kappa: Floats
     m: Floats
     lam: Floats
     upsilon: Floats
+    x: Floats
+    d: Floats
+    s: Floats
 
 
-def implied_slopes(n: Integers, v_hat: Integers, z: Floats) -> tuple[Floats, Floats]:
+class Changed(NamedTuple):
+    """What may be sent back: units of each chain (C, K, H, B), and where the chain has moved."""
+
+    n: Integers
+    to: Columns
+
+
+def implied_slopes(
+    n: Integers, v_hat: Integers, z: Floats, within_classes: bool = False
+) -> tuple[Floats, Floats]:
     """Return the slopes s_g (K,) that homogeneity implies, and their standard errors.
 
     If scores within a class are normal with mean μ_g and a common variance, whatever the
     prediction, the log odds of class g rise by μ_g/variance per unit of score. Units count by how
-    many of the population they stand for, v̂_h/n_h.
+    many of the population they stand for, v̂_h/n_h; alike if they were drawn within true classes.
 
     Parameters
     ----------
@@ -93,7 +105,7 @@ def implied_slopes(n: Integers, v_hat: Integers, z: Floats) -> tuple[Floats, Flo
         Score of each band, or of each cell.
     """
     n_h = n.sum(axis=(0, 2))
-    weight = v_hat.sum(axis=1) / np.maximum(n_h, 1)
+    weight = np.where(within_classes, 1.0, v_hat.sum(axis=1) / np.maximum(n_h, 1))
     weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
     w = n * weight[:, None]
     units = w.sum(axis=(1, 2))
@@ -158,8 +170,10 @@ def learn_columns(
     rng: np.random.Generator,
     chains: int = CHAINS,
     shares: Floats | None = None,
-) -> Iterator[Columns]:
+) -> Generator[Columns, Changed | None, None]:
     """Draw (κ, m) from their posterior given the audited units: all chains, sweep after sweep.
+
+    What is sent (`Changed`) takes the place of `n`, x and the slopes.
 
     Parameters
     ----------
@@ -186,7 +200,7 @@ def learn_columns(
     nu = rng.random(C) if J > 1 else np.zeros(C)
     z = z[None, None]
     tables = _tables(np.broadcast_to(n, (C, K, H, B)))
-    log_kappas, base = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel())
+    log_kappas, n_l = np.log(KAPPAS), np.broadcast_to(n.sum(axis=0).ravel(), (C, H * B))
     d, upsilon, lam = np.zeros((C, K, H)), np.full(C, SCALE), rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
@@ -195,7 +209,12 @@ def learn_columns(
     while True:
         S = xE.sum(axis=1)
         t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
-        kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
+        # Γ(κ)/Γ(κ + n) is the integral of x^(κ−1) (1−x)^(n−1): given x_ℓ ~ Beta(κ, n_ℓ), κ^T Π x^κ
+        seen = rng.standard_gamma(np.maximum(n_l, 1e-9))
+        near = rng.standard_gamma(kappa[:, None], n_l.shape)
+        log_x = np.where(n_l > 0, -np.log1p(seen / near), 0.0).sum(axis=1)
+        fits = t.sum(axis=(1, 2, 3))[:, None] * log_kappas + log_x[:, None] * KAPPAS
+        kappa = KAPPAS[_pick(fits, rng)]
         w = (rng.standard_gamma(t.sum(axis=1)) / S)[:, None]
         a, tz = np.repeat(X, J, axis=2) + t.sum(axis=-1), (t * z).sum(axis=-1)
 
@@ -235,8 +254,17 @@ def learn_columns(
             X, tau = _pooled(X, tau, t.sum(axis=-1), (w * E).sum(axis=-1), alpha, rng)
             a = np.repeat(X, J, axis=2) + t.sum(axis=-1)
         x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
-        xE = np.maximum(x, TINY)[..., None] * E
-        yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon)
+        # m has neither Σ_g x_gh nor Σ_g d_gh: both are as the prior has them
+        total = rng.standard_gamma(np.repeat(X, J, axis=2).sum(axis=1, keepdims=True))
+        x = np.maximum(x * total / np.maximum(x.sum(axis=1, keepdims=True), TINY), TINY)
+        free = upsilon[:, None, None] / np.sqrt(K) * rng.standard_normal((C, 1, H))
+        d = d + free - d.mean(axis=1, keepdims=True)
+        xE = x[..., None] * _odds(_slope(lam, s, d), z, nu[:, None, None] * o)
+        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s)
+        if sent is not None:
+            kappa, _, lam, upsilon, x, d, s = sent.to
+            xE = np.maximum(x, TINY)[..., None] * _odds(_slope(lam, s, d), z, o[None])
+            tables, n_l = _tables(sent.n), sent.n.sum(axis=1).reshape(C, H * B)
 
 
 def _pooled(
@@ -309,12 +337,6 @@ def _tables(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
         return np.asarray(t.reshape(n.shape))
 
     return draw
-
-
-def _log_kappa(n_l: Integers) -> Floats:
-    """Σ_ℓ log Γ(κ)/Γ(κ + n_ℓ) for each κ of the grid."""
-    each = special.gammaln(KAPPAS) - special.gammaln(KAPPAS + n_l[:, None])
-    return np.asarray(each.sum(axis=0))
 
 
 def _pick(log_p: Floats, rng: np.random.Generator) -> Integers:

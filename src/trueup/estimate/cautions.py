@@ -12,6 +12,7 @@ from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
 from trueup.estimate.assumptions import values_differ
+from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import design_doubts
 from trueup.prior import Concentrations
 
@@ -59,7 +60,8 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
             "value per predicted class; without it values count as equal within a predicted class "
             "and the interval is too narrow."
         )
-    if counts.totals and method in ("bayes", "constrained", "full", "inverse"):
+    by_rows = method in ("bayes", "constrained", "full", "inverse")
+    if counts.totals and by_rows and not in_cells(counts, settings):
         evidence = values_differ(counts)
         if evidence and evidence.p_value < DOUBTFUL:
             found.append(

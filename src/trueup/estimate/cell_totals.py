@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -13,8 +14,9 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
-from trueup.draws.cells import CHAINS, implied_shares, implied_slopes, learn_columns
+from trueup.draws.cells import CHAINS, Columns, implied_shares, implied_slopes, learn_columns
 from trueup.draws.settings import Settings
+from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.estimate.classical import calibrated, no_width
@@ -22,7 +24,7 @@ from trueup.numerics import special
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
 
-__all__ = ["cell_totals", "stratified"]
+__all__ = ["cell_totals", "in_cells", "stratified"]
 
 Floats = NDArray[np.float64]
 
@@ -30,8 +32,25 @@ WARM_UP, LEAST_SWEEPS, MOST_BATCHES = 60, 50, 6
 RHAT = 1.02
 """60 sweeps to arrive, then batches of at least 50. While R-hat of the later half of them is above
 this, one more batch is drawn, up to six."""
+ROWS_RHAT = 1.05
+"""For a test set drawn within true classes: half as many chains, twice as many sweeps to arrive."""
 FEW = 200
 """Fewer effective draws than this are worth a warning."""
+
+
+def in_cells(counts: Counts, settings: Settings) -> bool:
+    """Whether a method works in cells of the value: `joint`, and `full` of a `by_class` test set.
+
+    It needs noise, a Dirichlet prior, and rates that are not given.
+    """
+    if counts.bands is None or not settings.noise or settings.P is not None:
+        return False
+    if settings.prior.tilt is not None:
+        return False
+    if settings.design == "by_class":
+        rows = settings.method == "full" or settings.asked == "auto"
+        return rows and counts.bands.strata == 1 and counts.totals
+    return settings.method == "joint"
 
 
 def cell_totals(counts: Counts, settings: Settings) -> Answer:
@@ -49,29 +68,37 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         each = scores(v_hat.reshape(L, J, B), counts.bands.u_hat.reshape(L, J, B))
         z = np.tile(each, (L, 1))
     middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
-    slopes = implied_slopes(n, v_hat, z)
+    by_class = settings.design == "by_class"
+    slopes = implied_slopes(n, v_hat, z, by_class)
     shares = None
     if J > 1:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
         shares = implied_shares(*by_stratum, prior.alpha)
-    states = learn_columns(n, z - middle[:, None], slopes, prior.alpha, rng, shares=shares)
-    batch = max(-(-settings.draws // CHAINS), LEAST_SWEEPS)
-    next(islice(states, WARM_UP, None))
+    z = z - middle[:, None]
+    chains, warm_up, enough = (
+        (CHAINS // 2, 2 * WARM_UP, ROWS_RHAT) if by_class else (CHAINS, WARM_UP, RHAT)
+    )
+    states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares)
+    shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
+    cells: Iterator[tuple[Columns, Floats, Floats]] = (
+        (state, draw_cells(state, n, rng), shares_of) for state in states
+    )
+    if by_class:
+        cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
+    batch = max(-(-settings.draws // chains), LEAST_SWEEPS * CHAINS // chains)
+    next(islice(cells, warm_up, None))
     sweeps: list[tuple[NDArray[Any], ...]] = []
     for done in range(1, MOST_BATCHES + 1):
-        for state in islice(states, batch):
-            c = draw_cells(state, n, rng)
+        for state, c, rho in islice(cells, batch):
             M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta, M = (
-                x.reshape(CHAINS, K, L, J * B).sum(axis=3) for x in (c * (v_hat / counts.N), M)
-            )
+            theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
             sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
         total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
-        if worst < RHAT:
+        if worst < enough:
             break
     size = min(ess(total[:, :, g]) for g in range(K))
     draws, joint = total.reshape(-1, K) + known, joint.reshape(-1, K, L)

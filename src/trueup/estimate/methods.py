@@ -21,7 +21,7 @@ from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.cautions import cautions, correction_warning, labels_to_pay
-from trueup.estimate.cell_totals import cell_totals, stratified
+from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
 from trueup.numerics import special
@@ -184,8 +184,10 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     Without noise `bayes` and `constrained` are steps 2 and 3 of the paper. Otherwise draws are
     permissible and audited units are exact.
     """
-    if counts.bands is not None and settings.method == "joint" and _conjugate(settings):
-        return cell_totals(counts, settings)
+    if in_cells(counts, settings):
+        answer = cell_totals(counts, settings)
+        full = {} if settings.method == "joint" else {"method": "full"}
+        return replace(answer, info=answer.info | full)
     if counts.bands is not None and counts.bands.strata > 1:
         raise EstimateError(
             "A test set drawn within columns (`drawn_within`) needs method 'auto' with noise and a "
@@ -216,11 +218,6 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
         return Drawn(found.u, rates.P, beta, M, rates.log_weight, log_weight, rates.info | told)
 
     return _condition(weighted, 0.0 if paper else known, settings)
-
-
-def _conjugate(settings: Settings) -> bool:
-    """Whether cells can be drawn: noise, a Dirichlet prior, and rates that are not given."""
-    return settings.noise and settings.P is None and settings.prior.tilt is None
 
 
 class Drawn(NamedTuple):

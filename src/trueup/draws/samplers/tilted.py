@@ -72,8 +72,8 @@ def start_columns(
     return Columns(log_c, x - log_sum(x, 0), a, gamma, v_hat)
 
 
-def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Propose simplices (over axis 0, in logs) for Π x^(a−1) exp(−Σ r x), with the log ratio."""
+def log_rates(a: Floats, log_r: Floats) -> Floats:
+    """Return log(r + τ), with the τ at which gammas of shape a and these rates sum to 1."""
     r = np.exp(np.minimum(log_r, LARGEST))
     tau = np.maximum((a - r).max(axis=0), 0.0)
     for _ in range(NEWTON):  # from the left: Σ a/(r + τ) falls and is convex
@@ -81,7 +81,12 @@ def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tup
         mean = a * share
         slope = np.maximum((mean * share).sum(axis=0), SMALL)
         tau = np.maximum(tau + (mean.sum(axis=0) - 1.0) / slope, 0.0)
-    rate = log_add(log_r, np.log(np.maximum(tau, SMALL)))
+    return log_add(log_r, np.log(np.maximum(tau, SMALL)))
+
+
+def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Propose simplices (over axis 0, in logs) for Π x^(a−1) exp(−Σ r x), with the log ratio."""
+    rate = log_rates(a, log_r)
     new = log_gamma(np.broadcast_to(a, x.shape), x.shape, rng) - rate
     new -= log_sum(new, 0)
     A = a.sum(axis=0)

@@ -1,0 +1,68 @@
+"""Cells of a test set drawn within true classes, against weighted draws of a random one."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from trueup.aggregate.cells import draw_cells
+from trueup.draws.cells import implied_slopes, learn_columns
+from trueup.draws.within_classes import draw_unseen, draw_within_classes
+from trueup.numerics.diagnostics import ess
+from trueup.numerics.weights import effective_size
+
+N = np.array([[[3, 2, 0], [1, 1, 2]], [[0, 1, 0], [0, 1, 0]]])
+V_HAT = np.array([[400, 900, 200], [300, 500, 700]])
+Z = np.array([[-1.0, 0.1, 1.2], [-0.9, -0.2, 0.8]])
+ALPHA = np.array([[6.0, 3.0], [2.0, 5.0]])
+SLOPES = implied_slopes(N, V_HAT, Z, True)
+
+
+def shares(c, rho):
+    """β_1, and the first class's share of what the cells with the highest scores hold: (C, 2)."""
+    theta = c * rho[:, None]
+    return np.stack([theta[:, 0].sum(axis=(1, 2)), theta[:, 0, :, 2].sum(axis=1)], axis=-1)
+
+
+def weighted(rng, sweeps, sign=-1):
+    """Mean and variance of `shares` by draws for a random test set, weighted by Π β^(−n_g)."""
+    found = []
+    states = learn_columns(N, Z, SLOPES, ALPHA, rng, chains=400)
+    prior = ALPHA.sum(axis=0)[:, None] / 3
+    for state in islice(states, 100, 100 + sweeps):
+        c = draw_cells(state, N, rng)
+        rho = rng.standard_gamma(V_HAT + prior + N.sum(axis=0), (400, 2, 3))
+        rho /= rho.sum(axis=(1, 2), keepdims=True)
+        beta = np.einsum("cghb,chb->cg", c, rho)
+        found.append((shares(c, rho), sign * np.log(beta) @ N.sum(axis=(1, 2))))
+    x, log_w = (np.concatenate(y) for y in zip(*found, strict=True))
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    mean = w @ x
+    return mean, w @ (x - mean) ** 2, effective_size(log_w) / 20  # sweeps depend on each other
+
+
+@pytest.mark.slow
+def test_posterior_is_that_of_weighted_draws(rng):
+    states = learn_columns(N, Z, SLOPES, ALPHA, rng, chains=40)
+    cells = draw_within_classes(states, N, V_HAT, Z, SLOPES, ALPHA, rng)
+    x = np.stack([shares(c, rho) for _, c, rho in islice(cells, 100, 600)], axis=1)
+    mean, var, size = weighted(rng, 200)
+    wrong, _, _ = weighted(rng, 50, sign=0)  # the planted bug: a test set drawn at random
+    assert size > 200
+    for q in range(2):
+        mine = x[..., q]
+        error = np.sqrt(var[q] * (1 / ess(mine) + 1 / size))
+        assert abs(mine.mean() - mean[q]) < 5 * error
+        assert abs(mine.var() / var[q] - 1) < 5 * np.sqrt(2 / ess(mine) + 2 / size) + 0.1
+    assert abs(x[..., 0].mean() - wrong[0]) > 10 * np.sqrt(var[0] / ess(x[..., 0]))
+
+
+def test_unseen_units_make_the_test_set_random(rng):
+    """n + k has each class as often as the population: n_g + k_g ~ t β_g, with t ~ Σ(n + k)."""
+    theta = np.array([[[0.05], [0.05]], [[0.1], [0.2]], [[0.2], [0.4]]])
+    n_g = np.array([300, 200, 100])
+    k = draw_unseen(np.broadcast_to(theta, (4000, 3, 2, 1)), n_g, rng)
+    total = n_g + k.sum(axis=(2, 3)).mean(axis=0)
+    assert total / total.sum() == pytest.approx([0.1, 0.3, 0.6], rel=0.02)
+    assert k[:, 0].max() == 0  # the class that was drawn most often lacks nothing
