@@ -117,8 +117,9 @@ def correct(
         within true classes, or from another period or population. A work list of `draw` says so
         itself.
     method : str
-        "auto" is "joint" for the first two designs and "constrained" for the others. Also "naive",
-        "inverse", "bayes", "full", "calibrated", "difference" and "test_set".
+        "auto" is "joint" for the first two designs and "constrained" for the others, with totals of
+        "by_class" by "full". Also "naive", "inverse", "bayes", "calibrated", "difference" and
+        "test_set".
     prior : str or prior
         "perks" (the default), "jeffreys", "uniform", ``Dirichlet(alpha, gamma)``, or one made by
         ``trueup.prior``: from an earlier audit, an expert's range, or any log density.

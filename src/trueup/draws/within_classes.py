@@ -27,12 +27,8 @@ from numpy.typing import NDArray
 from trueup.draws.cells import KAPPAS, SCALE, Changed, Columns
 from trueup.draws.samplers.tilted import log_rates
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.dirichlet import log_gamma
-
-__all__ = ["draw_unseen", "draw_within_classes"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_UNSEEN = 1e12
 """Units that a random test set would have had, at most: beyond this a class is not there."""
