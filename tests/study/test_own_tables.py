@@ -132,3 +132,65 @@ def test_true_classes_are_drawn_with_regard_to_the_value(rng):
     assert simulated == pytest.approx(truth, rel=0.12)
     alone = np.mean([x.truth[1] for x in replace(case, cells=None).truths(rng)])
     assert alone < 0.85 * truth
+
+
+def units_larger_if_wrong(rng, N=4000, factor=4.0):
+    s = (rng.random(N) < 0.3).astype(int)
+    wrong = rng.random(N) < 0.15
+    y = rng.lognormal(0, 0.5, N) * np.where(wrong, factor, 1.0)
+    return s, np.where(wrong, 1 - s, s), y
+
+
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+def test_compare_resamples_the_test_set_and_follows_the_worse_simulation(rng, factor):
+    """Misclassified units four times as large: one P for all promises 95% and keeps none of it.
+
+    The planted bug is a second simulation that draws predictions from one P too.
+    """
+    s, s_hat, y = units_larger_if_wrong(rng, factor=factor)
+    i = rng.choice(len(s), 600, replace=False)
+    found = tu.compare(
+        pd.DataFrame({"predicted": s_hat, "y": y}),
+        pd.DataFrame({"predicted": s_hat[i], "true": s[i], "y": y[i]}),
+        value="y", methods=["inverse", "difference"], interest=1, draws=200, replications=100,
+        seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    first, second = (
+        {row["method"]: row["coverage"] for row in found.rows(name) if row["class"] == 1}
+        for name in found.info["simulations"]
+    )
+    assert first["inverse"] > 0.95 - 5 * np.sqrt(0.05 * 0.95 / 100)
+    if factor == 1:
+        assert "Both simulations agree" in found.recommendation
+        return
+    assert second["inverse"] < 0.5
+    assert second["difference"] > 0.8
+    assert "disagree" in found.recommendation
+    assert found.info["followed"] == found.info["simulations"][1]
+    assert found.recommended == "difference"
+
+
+@pytest.mark.parametrize("design", ["random", "by_prediction", "by_class"])
+def test_the_resampled_truth_is_that_of_the_audited_units(rng, design):
+    """Every class's total is about what the test set expands to, cell by cell."""
+    s, s_hat, y = units_larger_if_wrong(rng)
+    own = {"random": np.zeros_like(s), "by_prediction": s_hat, "by_class": s}[design]
+    i = np.concatenate(
+        [rng.choice(np.flatnonzero(own == g), 1000 // (1 + own.max()), replace=False)
+         for g in np.unique(own)]
+    )  # fmt: skip
+    case = make_case(
+        pd.DataFrame({"predicted": s_hat, "y": y}),
+        pd.DataFrame({"predicted": s_hat[i], "true": s[i], "y": y[i]}),
+        Columns(value="y"), Assumed(), classes=None, overlap=None, missing="refuse",
+        design=design, prior="perks", seed=1,
+    )  # fmt: skip
+    n = 400 if design == "random" else [200, 200]
+    study, truths = case.resample(n, 30, rng)
+    assert truths.sum(axis=1) == pytest.approx(y.sum(), rel=1e-6)
+    truth = np.bincount(s, y)
+    assert truths.mean(axis=0) == pytest.approx(truth, rel=0.12)
+    bands = study.counts(0).bands
+    assert bands.n.sum() == 400
+    assert (bands.n.sum(axis=0) <= bands.v_hat).all()
+    assert bands.t.sum() < bands.u_hat.sum() < bands.w_hat.sum()

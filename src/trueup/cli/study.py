@@ -73,7 +73,9 @@ def compare(
     with progress_bar(quiet) as bar, quiet_warnings():
         found = trueup.compare(**_case(options), progress=bar)
     more = {name: getattr(found, name) for name in ("interest", "recommended", "recommendation")}
-    _show(found, {"rows": found.rows(), "info": found.info | more}, plot, as_json)
+    by_simulation = {name: found.rows(name) for name in found.info["simulations"]}
+    answer = {"rows": found.rows(), "simulations": by_simulation, "info": found.info | more}
+    _show(found, answer, plot, as_json)
 
 
 @click.command(cls=Command)

@@ -173,7 +173,7 @@ def learn_columns(
 ) -> Generator[Columns, Changed | None, None]:
     """Draw (κ, m) from their posterior given the audited units: all chains, sweep after sweep.
 
-    What is sent (`Changed`) takes the place of `n`, x and the slopes.
+    What is sent (`Changed`) takes the place of `n`, x, κ and the slopes; κ is then the sender's.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def learn_columns(
     nu = rng.random(C) if J > 1 else np.zeros(C)
     z = z[None, None]
     tables = _tables(np.broadcast_to(n, (C, K, H, B)))
-    log_kappas, n_l = np.log(KAPPAS), np.broadcast_to(n.sum(axis=0).ravel(), (C, H * B))
+    log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
     d, upsilon, lam = np.zeros((C, K, H)), np.full(C, SCALE), rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
@@ -209,12 +209,8 @@ def learn_columns(
     while True:
         S = xE.sum(axis=1)
         t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
-        # Γ(κ)/Γ(κ + n) is the integral of x^(κ−1) (1−x)^(n−1): given x_ℓ ~ Beta(κ, n_ℓ), κ^T Π x^κ
-        seen = rng.standard_gamma(np.maximum(n_l, 1e-9))
-        near = rng.standard_gamma(kappa[:, None], n_l.shape)
-        log_x = np.where(n_l > 0, -np.log1p(seen / near), 0.0).sum(axis=1)
-        fits = t.sum(axis=(1, 2, 3))[:, None] * log_kappas + log_x[:, None] * KAPPAS
-        kappa = KAPPAS[_pick(fits, rng)]
+        if not moved:
+            kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
         w = (rng.standard_gamma(t.sum(axis=1)) / S)[:, None]
         a, tz = np.repeat(X, J, axis=2) + t.sum(axis=-1), (t * z).sum(axis=-1)
 
@@ -254,17 +250,12 @@ def learn_columns(
             X, tau = _pooled(X, tau, t.sum(axis=-1), (w * E).sum(axis=-1), alpha, rng)
             a = np.repeat(X, J, axis=2) + t.sum(axis=-1)
         x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
-        # m has neither Σ_g x_gh nor Σ_g d_gh: both are as the prior has them
-        total = rng.standard_gamma(np.repeat(X, J, axis=2).sum(axis=1, keepdims=True))
-        x = np.maximum(x * total / np.maximum(x.sum(axis=1, keepdims=True), TINY), TINY)
-        free = upsilon[:, None, None] / np.sqrt(K) * rng.standard_normal((C, 1, H))
-        d = d + free - d.mean(axis=1, keepdims=True)
-        xE = x[..., None] * _odds(_slope(lam, s, d), z, nu[:, None, None] * o)
+        xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s)
         if sent is not None:
             kappa, _, lam, upsilon, x, d, s = sent.to
             xE = np.maximum(x, TINY)[..., None] * _odds(_slope(lam, s, d), z, o[None])
-            tables, n_l = _tables(sent.n), sent.n.sum(axis=1).reshape(C, H * B)
+            tables, moved = _tables(sent.n), True
 
 
 def _pooled(
@@ -337,6 +328,12 @@ def _tables(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
         return np.asarray(t.reshape(n.shape))
 
     return draw
+
+
+def _log_kappa(n_l: Integers) -> Floats:
+    """Σ_ℓ log Γ(κ)/Γ(κ + n_ℓ) for each κ of the grid."""
+    each = special.gammaln(KAPPAS) - special.gammaln(KAPPAS + n_l[:, None])
+    return np.asarray(each.sum(axis=0))
 
 
 def _pick(log_p: Floats, rng: np.random.Generator) -> Integers:

@@ -71,7 +71,7 @@ def draw_within_classes(
             new = _weighed(to, log_r, n, None, rng)
             log_ratio = log_prior + (new.log_weight - now.log_weight).sum(axis=(1, 2))
             now = _accept(now, new, log_ratio, rng)
-        state, c = now.state, np.exp(now.log_c)
+        state, c = _freed(now.state, alpha, rng), np.exp(now.log_c)
         yield state, c, rho
         more = n + draw_unseen(c * rho[:, None], n_g, rng)
         state = states.send(Changed(more, state))
@@ -185,6 +185,16 @@ def _propose(
         grown = step[..., None] * z
     m = state.m * np.exp(np.clip(grown, -LARGEST, LARGEST))
     return moved._replace(m=m / m.sum(axis=1, keepdims=True)), log_prior
+
+
+def _freed(state: Columns, alpha: Floats, rng: np.random.Generator) -> Columns:
+    """Redraw Σ_g x_gh and Σ_g d_gh, which m does not have: both are as their prior."""
+    C, K, H = state.x.shape
+    total = rng.standard_gamma(alpha.sum(axis=0), (C, 1, H))
+    x = state.x * total / np.maximum(state.x.sum(axis=1, keepdims=True), LEAST)
+    free = state.upsilon[:, None, None] / np.sqrt(K) * rng.standard_normal((C, 1, H))
+    d = state.d + free - state.d.mean(axis=1, keepdims=True)
+    return state._replace(x=np.maximum(x, LEAST), d=d)
 
 
 def _differences(

@@ -34,6 +34,8 @@ RHAT = 1.02
 this, one more batch is drawn, up to six."""
 ROWS_RHAT = 1.05
 """For a test set drawn within true classes: half as many chains, twice as many sweeps to arrive."""
+MOST_CLASSES = 12
+"""Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 FEW = 200
 """Fewer effective draws than this are worth a warning."""
 
@@ -49,7 +51,8 @@ def in_cells(counts: Counts, settings: Settings) -> bool:
         return False
     if settings.design == "by_class":
         rows = settings.method == "full" or settings.asked == "auto"
-        return rows and counts.bands.strata == 1 and counts.totals
+        few = counts.K <= MOST_CLASSES and counts.bands.strata == 1
+        return rows and few and counts.totals
     return settings.method == "joint"
 
 
@@ -75,9 +78,11 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
         shares = implied_shares(*by_stratum, prior.alpha)
     z = z - middle[:, None]
-    chains, warm_up, enough = (
-        (CHAINS // 2, 2 * WARM_UP, ROWS_RHAT) if by_class else (CHAINS, WARM_UP, RHAT)
-    )
+    # fewer for a few draws, as studies have them
+    chains = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS))
+    warm_up, enough = WARM_UP, RHAT
+    if by_class:
+        chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
     states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
@@ -85,7 +90,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     )
     if by_class:
         cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
-    batch = max(-(-settings.draws // chains), LEAST_SWEEPS * CHAINS // chains)
+    batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
     next(islice(cells, warm_up, None))
     sweeps: list[tuple[NDArray[Any], ...]] = []
     for done in range(1, MOST_BATCHES + 1):

@@ -11,7 +11,8 @@ with the number of errors, not of units. Both ways are exact.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +21,14 @@ from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import Floats, Integers
 from trueup.simulation.draws import draw_counts, draw_totals
-from trueup.simulation.population import Rates, Values, make_design, make_population
+from trueup.simulation.population import (
+    Design,
+    Population,
+    Rates,
+    Values,
+    make_design,
+    make_population,
+)
 
 CELLS_AT_ONCE = 20_000_000
 """Predictions (replications × units) held in memory at a time."""
@@ -38,6 +46,7 @@ class Simulation(Counts):
     v: Integers  # (K,) the truth: units per true class
     u: Floats | None  # (K,) their total value; None when units are counted
     seed: int  # the same seed gives the same replications
+    cells: dict[str, Any] | None = None  # the arrays by predicted class and band, (R, …, K·B)
 
     def __len__(self) -> int:
         return len(self.n)
@@ -54,7 +63,11 @@ class Simulation(Counts):
 
     def counts(self, r: int) -> Counts:
         """Return replication r as the bag of counts that every method takes."""
-        return self.part(r)
+        bands = None
+        if self.cells is not None:
+            by_cell = {name: x[r] for name, x in self.cells.items()}
+            bands = Counts(self.classes, signed=self.signed, **by_cell)
+        return replace(self.part(r), bands=bands)
 
 
 def simulate(
@@ -117,33 +130,51 @@ def simulate(
     array([0.41, 0.59])
     """
     population = make_population(P, N, base_rates, true, values, strata)
+    labels = tuple(range(population.K)) if classes is None else tuple(classes)
+    plan = make_design(design, n, test_base_rates, population)
+    return replicate(population, plan, labels, replications, seed)
+
+
+def replicate(
+    population: Population,
+    plan: Design,
+    classes: tuple[Hashable, ...],
+    replications: int,
+    seed: int | None,
+    band: Integers | None = None,
+) -> Simulation:
+    """Draw replications of a population; with the `band` of each unit's value, by cell too."""
     K = population.K
-    labels = tuple(range(K)) if classes is None else tuple(classes)
-    if len(labels) != K:
-        raise DataError(f"`classes` must name each of the {K} classes; got {len(labels)}.")
+    if len(classes) != K:
+        raise DataError(f"`classes` must name each of the {K} classes; got {len(classes)}.")
     if int(replications) != replications or replications < 1:
         raise OptionError(f"`replications` must be a whole number above 0; got {replications!r}.")
-    plan = make_design(design, n, test_base_rates, population)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     rng = np.random.Generator(np.random.SFC64(seed))
-    u = None
+    u = cells = None
     if population.y is None:
         figures = draw_counts(population, plan, int(replications), rng)
     else:
         step = max(1, CELLS_AT_ONCE // len(population.y))
         parts = [
-            draw_totals(population, plan, min(step, int(replications) - start), rng)
+            draw_totals(population, plan, min(step, int(replications) - start), rng, band)
             for start in range(0, int(replications), step)
         ]
         figures = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         u = np.asarray(np.bincount(population.s, population.y, K), float)
+        if band is not None:
+            cells = figures
+            figures = {
+                name: x.reshape(*x.shape[:-1], K, -1).sum(axis=-1) for name, x in cells.items()
+            }
     return Simulation(
-        classes=labels,
-        design=design,
+        classes=classes,
+        design=plan.name,
         v=population.v,
         u=u,
         signed=population.y is not None and bool((population.y < 0).any()),
         seed=seed,
+        cells=cells,
         **figures,
     )

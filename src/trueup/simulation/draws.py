@@ -86,20 +86,30 @@ def _shifted(population: Population, plan: Design, R: int, rng: np.random.Genera
 
 
 def draw_totals(
-    population: Population, plan: Design, R: int, rng: np.random.Generator
+    population: Population,
+    plan: Design,
+    R: int,
+    rng: np.random.Generator,
+    band: Integers | None = None,
 ) -> dict[str, Any]:
-    """Draw R replications of a population with values: who was misclassified, who was audited."""
+    """Draw R replications of a population with values: who was misclassified, who was audited.
+
+    With the `band` of each unit, columns are predicted classes and bands, h·B + b.
+    """
     y, K, s = population.y, population.K, population.s
     assert y is not None
     N = len(y)
+    band, B = (np.zeros(N, np.int64), 1) if band is None else (band, int(band.max()) + 1)
+    L = K * B
     s_hat = np.tile(s.astype(np.int16), (R, 1))
-    figures = [np.tile(np.bincount(s, x, K), (R, 1)) for x in (np.ones(N), y, y * y)]
+    figures = [np.tile(np.bincount(s * B + band, x, L), (R, 1)) for x in (np.ones(N), y, y * y)]
     for r, unit, h in _errors(population, R, rng):
         g = s_hat[r, unit].astype(np.int64)
         s_hat[r, unit] = h
+        b = r * L + band[unit]
         for figure, weight in zip(figures, (None, y[unit], y[unit] ** 2), strict=True):
-            figure += np.bincount(r * K + h, weight, R * K).reshape(R, K)
-            figure -= np.bincount(r * K + g, weight, R * K).reshape(R, K)
+            figure += np.bincount(b + h * B, weight, R * L).reshape(R, L)
+            figure -= np.bincount(b + g * B, weight, R * L).reshape(R, L)
     v_hat = figures[0].round().astype(np.int64)
     empty = v_hat == 0  # what is left there is rounding
     result: dict[str, Any] = {
@@ -109,10 +119,11 @@ def draw_totals(
     }
     if plan.name == "shifted":
         return result | {"n": _shifted_units(population, plan, R, rng)}
-    rows, units = _audited(population, plan, s_hat, v_hat, rng)
-    cell = (rows * K + s[units]) * K + s_hat[rows, units]
+    predicted = v_hat.reshape(R, K, B).sum(axis=2)
+    rows, units = _audited(population, plan, s_hat, predicted, rng)
+    cell = (rows * K + s[units]) * L + s_hat[rows, units] * B + band[units]
     for name, weight in (("n", None), ("t", y[units]), ("t2", y[units] ** 2)):
-        result[name] = np.bincount(cell, weight, R * K * K).reshape(R, K, K)
+        result[name] = np.bincount(cell, weight, R * K * L).reshape(R, K, L)
     return result
 
 

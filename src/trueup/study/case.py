@@ -14,9 +14,14 @@ from trueup.draws.base_rates import columns
 from trueup.errors import ClassError, OptionError
 from trueup.numerics.arrays import Floats, Integers
 from trueup.simulation import Simulation, simulate
+from trueup.simulation.api import replicate
+from trueup.simulation.population import make_design, make_population
+from trueup.simulation.resampled import composition, resample
 
 TRUTHS = 20
 """Truths drawn from those that a pilot leaves possible."""
+UNITS, FEWEST = 40_000_000, 20
+"""Units, over all replications, that `resample` draws; and its replications at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +36,10 @@ class Case:
     s_hat: Integers | None = None  # (N,) the units' own predicted class and value, of a table
     y: Floats | None = None
     s: Integers | None = None  # (N,) their true classes, drawn by what is likely
-    # Draws (D, K, K, B) of Pr(true g | predicted h, band of the value), and the band (N,) of each
-    # unit: where the pilot's values tell, true classes are drawn with regard to them.
-    cells: tuple[Floats, Integers] | None = None
+    # Draws (D, K, K, B) of Pr(true g | predicted h, band of the value): where the pilot's values
+    # tell, true classes are drawn with regard to them.
+    cells: Floats | None = None
+    band: Integers | None = None  # (N,) the band of each unit's value
     values: Any = None  # the distribution of the values of an assumed population
     draws: tuple[Floats, Floats] | None = None  # (R, K, K) and (R, K): what the pilot leaves open
     counts: Counts | None = None  # the pilot in numbers
@@ -106,8 +112,8 @@ class Case:
         if self.cells is None:
             edges = np.cumsum(self.c, axis=0)[:-1].T[self.s_hat]
         else:
-            c, band = self.cells
-            edges = np.cumsum(c[rng.integers(len(c))], axis=0)[:-1, self.s_hat, band].T
+            c = self.cells[rng.integers(len(self.cells))]
+            edges = np.cumsum(c, axis=0)[:-1, self.s_hat, self.band].T
         s = (rng.random((len(self.s_hat), 1)) >= edges).sum(axis=1)
         return replace(self, s=s)
 
@@ -132,7 +138,7 @@ class Case:
             s_hat=s_hat,
             y=case.y[keep],
             s=None if case.s is None else case.s[keep],
-            cells=None if case.cells is None else (case.cells[0], case.cells[1][keep]),
+            band=None if case.band is None else case.band[keep],
             v_hat=np.bincount(s_hat, minlength=self.K),
         )
 
@@ -145,20 +151,50 @@ class Case:
         return self.simulate(0, 1, np.random.default_rng(0), "random").truth
 
     def simulate(
-        self, n: ArrayLike, replications: int, rng: np.random.Generator, design: str | None = None
+        self,
+        n: ArrayLike,
+        replications: int,
+        rng: np.random.Generator,
+        design: str | None = None,
+        by_band: bool = False,
     ) -> Simulation:
-        """Draw replications of both tables, with test sets of size `n`."""
-        design = design or self.design
-        options: dict[str, Any] = {
-            "n": n,
-            "design": design,
-            "test_base_rates": self.test_shares if design == "shifted" else None,
-            "classes": self.classes,
-            "replications": replications,
-            "seed": int(rng.integers(2**63)),
-        }
+        """Draw replications of both tables, with test sets of size `n`; with values also by band.
+
+        Predictions are drawn with one P for all units. `resample` does without that assumption.
+        """
+        design, seed = design or self.design, int(rng.integers(2**63))
+        shares = self.test_shares if design == "shifted" else None
         if self.y is None:
-            return simulate(self.P, N=self.N, base_rates=self.beta, values=self.values, **options)
+            return simulate(
+                self.P, N=self.N, base_rates=self.beta, values=self.values, n=n, design=design,
+                test_base_rates=shares, classes=self.classes, replications=replications, seed=seed,
+            )  # fmt: skip
         case = self._with_true_classes(rng)
-        assert case.s is not None
-        return simulate(self.P, true=case.s, values=self.y, **options)
+        population = make_population(self.P, None, None, case.s, self.y, None)
+        plan = make_design(design, n, shares, population)
+        band = None if self.band is None or design == "shifted" or not by_band else self.band
+        return replicate(population, plan, self.classes, replications, seed, band)
+
+    def resample(
+        self, n: ArrayLike, replications: int, rng: np.random.Generator
+    ) -> tuple[Simulation, Floats] | None:
+        """Draw test sets from a population as the audited units have it; None without bands.
+
+        Returned with the truth of each replication. Units with a prediction and a band have true
+        classes as the audited ones among them; those drawn within true classes, or elsewhere, count
+        by how many of the population they stand for.
+        """
+        if self.band is None or self.counts is None or self.counts.bands is None:
+            return None
+        assert self.s_hat is not None
+        assert self.y is not None
+        cells = self.counts.bands.n.reshape(self.K, self.K, -1)
+        weight = np.ones(self.K)
+        if self.design in ("by_class", "shifted"):
+            weight = self.beta / np.maximum(cells.sum(axis=(1, 2)), 1)
+        c = composition(cells, weight, self.c)
+        few = int(np.clip(UNITS // len(self.y), FEWEST, replications))
+        return resample(
+            c, self.s_hat, self.y, self.band, n=n, design=self.design, shares=self.test_shares,
+            classes=self.classes, replications=few, seed=int(rng.integers(2**63)),
+        )  # fmt: skip

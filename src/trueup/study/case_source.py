@@ -15,7 +15,7 @@ from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
 from trueup.draws.cells import implied_slopes, learn_columns
-from trueup.draws.settings import make_settings
+from trueup.draws.settings import FROM_POPULATION, make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
 from trueup.numerics.dirichlet import draw_dirichlet
@@ -85,7 +85,7 @@ def make_case(
             overlap=inside,
             classes=classes,
             missing=missing,
-            bands=design in ("random", "by_prediction"),
+            bands=True,
         )
         if counts.columns is not None:
             raise OptionError(
@@ -97,18 +97,31 @@ def make_case(
     if columns.value is None:
         return case
     s_hat, y = unit_values(population, columns, case.classes, missing)
-    cells = _value_cells(case.counts, y, prior, seed)
-    return replace(case, s_hat=s_hat, y=y, v_hat=np.bincount(s_hat, minlength=case.K), cells=cells)
+    return replace(
+        case, s_hat=s_hat, y=y, v_hat=np.bincount(s_hat, minlength=case.K),
+        cells=_value_cells(case.counts, design, prior, seed), band=_bands(case.counts, y),
+    )  # fmt: skip
 
 
-def _value_cells(
-    counts: Counts | None, y: Floats, prior: object, seed: int
-) -> tuple[Floats, NDArray[np.int64]] | None:
-    """Draw Pr(true g | predicted h, band) from the pilot, and find the band of every unit.
+def _bands(counts: Counts | None, y: Floats) -> NDArray[np.int64] | None:
+    """Find the band of every unit; None without bands or with negative values.
 
-    None without bands or with negative values: true classes are then drawn by prediction alone.
+    Bands are in the order of their values: a unit between the means of two is in the nearer one.
     """
-    if counts is None or counts.bands is None or counts.signed:
+    if counts is None or counts.bands is None or counts.bands.u_hat is None or counts.signed:
+        return None
+    v_hat, u_hat = (x.reshape(counts.K, -1) for x in (counts.bands.v_hat, counts.bands.u_hat))
+    mean = u_hat.sum(axis=0) / np.maximum(v_hat.sum(axis=0), 1)
+    return np.searchsorted(np.sqrt(mean[1:] * mean[:-1]), y)
+
+
+def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -> Floats | None:
+    """Draw Pr(true g | predicted h, band) from the pilot.
+
+    None without bands, with negative values, or if the test set was not drawn from the population:
+    true classes are then drawn by prediction alone.
+    """
+    if counts is None or counts.bands is None or counts.signed or design not in FROM_POPULATION:
         return None
     if counts.bands.u_hat is None:
         return None
@@ -117,16 +130,11 @@ def _value_cells(
         return None
     rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
     n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
-    u_hat = counts.bands.u_hat.reshape(K, -1)
-    z = scores(v_hat, u_hat)
+    z = scores(v_hat, counts.bands.u_hat.reshape(K, -1))
     middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
     slopes = implied_slopes(n, v_hat, z)
     states = learn_columns(n, z - middle[:, None], slopes, concentrations.alpha, rng)
-    c = draw_cells(next(islice(states, SWEEPS, None)), n, rng)
-    # bands are in the order of their values: a unit is between the means of two, the nearer one
-    mean = u_hat.sum(axis=0) / np.maximum(v_hat.sum(axis=0), 1)
-    edges = np.sqrt(mean[1:] * mean[:-1])
-    return c, np.searchsorted(edges, y)
+    return draw_cells(next(islice(states, SWEEPS, None)), n, rng)
 
 
 def _assumed_rates(

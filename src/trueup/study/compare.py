@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -14,19 +14,28 @@ from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import METHODS
+from trueup.numerics.arrays import Floats
 from trueup.prior import resolve_prior
+from trueup.simulation import Simulation
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
 from trueup.study.replications import run_method
-from trueup.study.verdict import FIGURES, judge, recommend
+from trueup.study.verdict import FIGURES, disagreement, judge, recommend, worse
 from trueup.text import aligned, short
 
 __all__ = ["Comparison", "compare"]
 
-SLOW = {"full": 10}
-"""Methods that need long chains run on one replication in so many, and their ± is larger."""
+SLOW = {"full": 10, "joint": 10}
+"""Methods that need chains run on one replication in so many, and their ± is larger; `joint` needs
+them for totals of a table."""
 FEWEST = 20
 """Replications that every method runs on, at least."""
+MODEL, OWN = "one P for all", "test set as it is"
+TITLES = {
+    MODEL: "If the error rates are the same for all units (one P for all)",
+    OWN: "With predictions, values and true classes as in the test set",
+}
+"""The two simulations, and what they assume."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +53,8 @@ class Comparison:
     recommended : str
         The method that it names.
     info : dict
-        What was simulated: design, n, N, replications, draws, interval, seed.
+        What was simulated: design, n, N, replications, draws, interval, seed; the names of the
+        simulations, and which of them the recommendation followed.
     """
 
     classes: tuple[Hashable, ...]
@@ -54,13 +64,20 @@ class Comparison:
     info: dict[str, Any]
     _rows: list[dict[str, Any]] = field(repr=False)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a dict per method and class: figures, each with its Monte Carlo error."""
-        return [dict(row) for row in self._rows]
+    def rows(self, simulation: str | None = None) -> list[dict[str, Any]]:
+        """Return a dict per method and class: figures, each with its Monte Carlo error.
+
+        Of the simulation that the recommendation follows, or of one of ``info["simulations"]``.
+        """
+        wanted = simulation or self.info["followed"]
+        return [dict(row) for row in self._rows if row["simulation"] == wanted]
+
+    def _shown(self, simulation: str | None) -> list[dict[str, Any]]:
+        return [row for row in self.rows(simulation) if row["class"] == self.interest]
 
     def plot(self) -> Any:
         """Draw error and coverage of the class of interest (needs the extra ``plot``)."""
-        rows = [row for row in self._rows if row["class"] == self.interest]
+        rows = self._shown(None)
         return import_module("trueup.present.plots.studies").comparison_chart(
             rows, self.info["interval"]
         )
@@ -73,13 +90,16 @@ class Comparison:
             f"Estimates of the {what} of {self.interest!r}: truth {short(info['truth'])}, "
             f"N = {info['N']:,}, n = {size:,}, design {info['design']}",
             f"{info['replications']:,} replications; ± is one Monte Carlo standard error",
-            "",
         ]
-        header = ("method", "bias", "variance", "MSE", "coverage", "width", "impermissible")
-        table = [header]
-        for row in self._rows:
-            if row["class"] != self.interest:
-                continue
+        for name in info["simulations"]:
+            lines += ["", *([f"{TITLES[name]}:"] if len(info["simulations"]) > 1 else [])]
+            lines += self._table(name)
+        return "\n".join([*lines, "", self.recommendation])
+
+    def _table(self, simulation: str) -> list[str]:
+        rows = self._shown(simulation)
+        table = [("method", "bias", "variance", "MSE", "coverage", "width", "impermissible")]
+        for row in rows:
             cells = [_with_error(row[name], row[f"{name}_error"]) for name in FIGURES[:3]]
             cover = "–"
             if row["coverage"] is not None:
@@ -87,13 +107,14 @@ class Comparison:
             cells += [cover, _with_error(row["width"], row["width_error"])]
             cells.append("–" if row["impermissible"] is None else f"{row['impermissible']:.1%}")
             table.append((row["method"], *cells))
-        lines += aligned(table)
-        lines += [
-            f"{row['method']}: no answer in {row['failed']:.1%}; {row['reason']}"
-            for row in self._rows
-            if row["class"] == self.interest and row["failed"]
+        return [
+            *aligned(table),
+            *(
+                f"{row['method']}: no answer in {row['failed']:.1%}; {row['reason']}"
+                for row in rows
+                if row["failed"]
+            ),
         ]
-        return "\n".join([*lines, "", self.recommendation])
 
 
 def compare(
@@ -125,6 +146,10 @@ def compare(
 ) -> Comparison:
     """Simulate the user's own case and see how well every method does, with the truth known.
 
+    Totals of two tables are simulated twice: with one set of error rates for all units, and with
+    predictions, values and true classes as in the test set. The recommendation follows the one in
+    which the default does worse, and says when they disagree.
+
     Parameters
     ----------
     predictions, test_set : path or dataframe, optional
@@ -142,7 +167,8 @@ def compare(
     design : str
         How the test set is drawn.
     methods : sequence of str, optional
-        By default all; "full" runs on a tenth of the replications.
+        By default all; "full", and "joint" for totals of tables, run on a tenth of the
+        replications.
     prior, draws, interval : optional
         As for `correct`.
     replications : int
@@ -175,35 +201,64 @@ def compare(
     )  # fmt: skip
     n = _pilot_size(case) if n is None else n
     rng = np.random.Generator(np.random.SFC64(seed))
-    study = case.simulate(n, replications, rng)
-    sizes = {name: min(max(len(study) // SLOW.get(name, 1), FEWEST), len(study)) for name in chosen}
-    work = {name: size * SLOW.get(name, 1) for name, size in sizes.items()}
-    outcomes, done = {}, 0
-    for name, size in sizes.items():
+    first = case.simulate(n, replications, rng, by_band=True)
+    studies: dict[str, tuple[Simulation, Floats | None]] = {MODEL: (first, None)}
+    again = case.resample(n, replications, rng)
+    if again is not None:
+        studies[OWN] = again
+    if design == "by_class" and first.cells is not None:
+        default = "full"  # as `correct` does
+    errors: dict[str, dict[str, Floats]] = {}
+    g, rows, done = case.position(interest), [], 0.0
+    for simulation, (study, truths) in studies.items():
+        errors[simulation] = {}
+        for name in chosen:
+            slow = SLOW.get(name, 1) if name == "full" or study.cells is not None else 1
+            slow *= 2 if slow > 1 and len(studies) > 1 and name != default else 1
+            size = min(max(len(study) // slow, FEWEST), len(study))
+            part = 1 / len(studies) / len(chosen)
 
-        def step(fraction: float, done: int = done, name: str = name) -> None:
-            if progress is not None:
-                progress((done + work[name] * fraction) / sum(work.values()))
+            def step(fraction: float, done: float = done, part: float = part) -> None:
+                if progress is not None:
+                    progress(min(done + part * fraction, 1.0))
 
-        outcomes[name] = run_method(
-            study, name, size, prior=prior, overlap=overlap, draws=draws, interval=interval,
-            rng=rng, progress=step,
-        )  # fmt: skip
-        done += work[name]
-    g = case.position(interest)
-    rows = [
-        judge(name, outcome, study, k) for name, outcome in outcomes.items() for k in range(case.K)
-    ]
-    mine = [row for row in rows if row["class"] == case.classes[g]]
-    errors = {name: x.estimate[:, g] - study.truth[g] for name, x in outcomes.items()}
-    recommended, words = recommend(mine, errors, default, interval)
+            outcome = run_method(
+                study, name, size, prior=prior, overlap=overlap, draws=draws, interval=interval,
+                rng=rng, progress=step,
+            )  # fmt: skip
+            done += part
+            if truths is not None:  # each replication has a truth of its own
+                off = study.truth - truths[:size]
+                outcome = replace(
+                    outcome, estimate=outcome.estimate + off, lower=outcome.lower + off,
+                    upper=outcome.upper + off,
+                )  # fmt: skip
+            rows += [
+                {"simulation": simulation, **judge(name, outcome, study, k)} for k in range(case.K)
+            ]
+            errors[simulation][name] = outcome.estimate[:, g] - study.truth[g]
+    mine = {
+        simulation: [
+            row
+            for row in rows
+            if row["simulation"] == simulation and row["class"] == case.classes[g]
+        ]
+        for simulation in studies
+    }
+    followed = worse(mine, default)
+    recommended, words = recommend(mine[followed], errors[followed], default, interval)
+    if len(mine) > 1:
+        words = f"{words} {disagreement(mine[MODEL], mine[OWN], followed == OWN)}"
+    study = studies[followed][0]
     info = {
         "design": design,
         "n": n if isinstance(n, int) else np.asarray(n).tolist(),
         "N": case.N,
         "truth": float(study.truth[g]),
         "totals": case.totals,
-        "replications": len(study),
+        "replications": max(len(study) for study, _ in studies.values()),
+        "simulations": list(studies),
+        "followed": followed,
         "draws": draws,
         "interval": interval,
         "prior": resolve_prior(prior, case.K, case.classes).name,

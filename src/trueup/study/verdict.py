@@ -13,6 +13,8 @@ CALLED_A_DIFFERENCE = 2.0
 """Monte Carlo errors between two figures before they count as different."""
 COVERAGE_SLACK = 0.02
 """How much less than its nominal level an interval may cover before that counts against it."""
+APART = 0.2
+"""Difference in coverage between two simulations that is worth telling."""
 FIGURES = ("bias", "variance", "mse", "coverage", "width")
 
 
@@ -116,6 +118,39 @@ def recommend(
     if not sound:
         words.append(f"No method's {interval:.0%} intervals cover as often as they should here.")
     return name, " ".join(words)
+
+
+def worse(mine: dict[str, list[dict[str, Any]]], default: str) -> str:
+    """Return the simulation in which the default, or else the methods on average, does worse."""
+
+    def bad(rows: list[dict[str, Any]]) -> tuple[float, float]:
+        own = [row for row in rows if row["method"] == default] or rows
+        missed = [1 - row["coverage"] for row in own if row["coverage"] is not None]
+        errors = [row["mse"] for row in own if row["mse"] is not None]
+        # coverage counts first, but not its Monte Carlo error
+        return round(float(np.mean(missed or [0.0])) / APART), float(np.mean(errors or [0.0]))
+
+    return max(mine, key=lambda name: bad(mine[name]))
+
+
+def disagreement(model: list[dict[str, Any]], own: list[dict[str, Any]], followed: bool) -> str:
+    """Say whether coverage in the two simulations agrees, and which the recommendation follows."""
+    apart = []
+    for one, other in zip(model, own, strict=True):
+        if one["coverage"] is None or other["coverage"] is None:
+            continue
+        error = np.hypot(one["coverage_error"], other["coverage_error"])
+        gap = one["coverage"] - other["coverage"]
+        if abs(gap) > max(APART, 3 * error):
+            apart.append(f"{one['method']!r} ({one['coverage']:.0%} and {other['coverage']:.0%})")
+    which = "second" if followed else "first"
+    if not apart:
+        return f"Both simulations agree; the recommendation follows the {which}."
+    return (
+        f"The two simulations disagree about how often the intervals of {listed(apart)} cover: the "
+        "first assumes one set of error rates for all units, and your test set does not look like "
+        f"that. The recommendation follows the {which}, where the default does worse."
+    )
 
 
 def differs(errors: dict[str, Floats], one: str, other: str) -> bool:
