@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import trueup as tu
 
@@ -141,6 +142,21 @@ def _no_answer() -> Iterator[str]:
     yield raised(tu.correct, *strata, strata="region", design="by_class", method="constrained")
 
 
+SURE = tu.Dirichlet([[500, 1], [1, 500]], [501, 501])
+"""A prior that is sure of the predictions."""
+
+
+def _contradicted_prior() -> tuple[Any, Any]:
+    """A third of the units of `a` were predicted `b`, whatever their value."""
+    i = np.arange(600)
+    true = np.where(i % 2 == 0, "a", "b")
+    predicted = np.where(i % 6 == 0, "b", true)
+    y = 1.0 + i % 7
+    population = {"predicted": predicted, "y": y}
+    table = pa.table(population | {"true": true})
+    return pa.table(population), table.slice(0, 120)
+
+
 def _warnings() -> Iterator[str]:
     table, v_hat = [[40, 10], [20, 30]], [1_000, 9_000]
     yield from warned(tu.correct_counts, table, v_hat, seed=1)
@@ -165,6 +181,14 @@ def _warnings() -> Iterator[str]:
     yield from warned(
         tu.correct_counts, [[40, 10], [20, 30]], [1_000, 3_000], **values, design="shifted", seed=1
     )
+    known_cases = [[20, 0, 0], [0, 26, 4], [0, 2, 28]], [20, 95, 285]
+    options = {"design": "by_class", "method": "constrained", "seed": 1}
+    yield from warned(tu.correct_counts, *known_cases, **options)
+    rare = {"predicted_sums": [18398.0, 41402.0], "predicted_squares": [5e6, 7e5]}
+    yield from warned(
+        tu.correct_counts, [[36, 4], [80, 7880]], [578, 39422], **rare, design="shifted", seed=1
+    )
+    yield from warned(tu.correct, *_contradicted_prior(), value="y", seed=1, prior=SURE)
     few = {"predicted_sums": [600.0, 900.0], "predicted_squares": [900.0, 2e4]}
     yield from warned(tu.correct_counts, [[50, 1], [1, 3]], [930, 70], **few, seed=1)
     yield from warned(tu.correct_counts, [[4, 1, 2], [2, 3, 1], [0] * 3], [20, 30, 9], seed=1)

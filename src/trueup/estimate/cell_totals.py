@@ -139,9 +139,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         if evidence.p_value < DOUBTFUL:
             info["warnings"].append(
                 f"The model does not fit the test set: {evidence.words} (p = "
-                f"{evidence.p_value:.2g}). The totals are doubtful. Use method='difference' with a "
-                "random test set, or give `strata` or `drawn_within` columns that tell such units "
-                "apart."
+                f"{evidence.p_value:.2g}). The totals are doubtful. Does the prior hold here? If "
+                "so, use method='difference' with a random test set, or give `strata` that tell "
+                "such units apart."
             )
     if size < min(FEW, settings.draws / 2):
         info["warnings"].append(

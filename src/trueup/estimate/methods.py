@@ -20,6 +20,7 @@ from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
+from trueup.estimate.assumptions import far_means
 from trueup.estimate.cautions import cautions, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse
@@ -187,7 +188,7 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     if in_cells(counts, settings):
         answer = cell_totals(counts, settings)
         full = {} if settings.method == "joint" else {"method": "full"}
-        return replace(answer, info=answer.info | full)
+        return _far(replace(answer, info=answer.info | full), counts)
     if counts.bands is not None and counts.bands.strata > 1:
         raise EstimateError(
             "A test set drawn within columns (`drawn_within`) needs method 'auto' with noise and a "
@@ -201,6 +202,8 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     if by_rows and settings.P is None and (rest.v_hat == 0).any():
         # a predicted class was audited in full: what is left of Θ_K has no volume
         settings, told = replace(settings, method="full"), {"method": "full"}
+    elif settings.method == "constrained" and settings.P is None and not by_rows:
+        told = _audited_in_full(counts, rest)
     draw = rates_of(counts, rest, settings)
     paper = not settings.noise and settings.method in ("bayes", "constrained")
 
@@ -215,9 +218,35 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
             beta, found = _rest(rates, rest, settings)
         log_weight = found.log_weight + rates.log_weight
         M = found.M if rest is counts or paper else found.M + counts.n
-        return Drawn(found.u, rates.P, beta, M, rates.log_weight, log_weight, rates.info | told)
+        warnings = [*rates.info.get("warnings", ()), *told.get("warnings", ())]
+        info = rates.info | told | ({"warnings": warnings} if warnings else {})
+        return Drawn(found.u, rates.P, beta, M, rates.log_weight, log_weight, info)
 
-    return _condition(weighted, 0.0 if paper else known, settings)
+    answer = _condition(weighted, 0.0 if paper else known, settings)
+    return answer if paper else _far(answer, counts)
+
+
+def _audited_in_full(counts: Counts, rest: Counts) -> dict[str, Any]:
+    """Warn that the paper's method has no answer where a predicted class was audited in full."""
+    full = [counts.predicted[h] for h in np.flatnonzero((rest.v_hat == 0) & (counts.v_hat > 0))]
+    if not full or rest is counts:
+        return {}
+    return {
+        "warnings": [
+            f"Every unit predicted {full[:5]} was audited. Method 'constrained' then takes the "
+            "others to have base rates under which nobody would have been predicted so: its answer "
+            "is wrong. Use method='auto' ('full')."
+        ]
+    }
+
+
+def _far(answer: Answer, counts: Counts) -> Answer:
+    """Add the warning about a class whose units are far larger than others."""
+    if not counts.totals or answer.draws is None or answer.M is None:
+        return answer
+    told = far_means(answer.draws, answer.M.sum(axis=2), counts)
+    warnings = [*answer.info.get("warnings", ()), *told]
+    return replace(answer, info=answer.info | {"warnings": warnings})
 
 
 class Drawn(NamedTuple):

@@ -16,6 +16,7 @@ from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
 from trueup.estimate.assumptions import rates_follow_value, values_differ
 from trueup.estimate.cautions import correction_warning, labels_to_pay
+from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import DOUBTFUL, design_doubts
 from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
@@ -274,6 +275,7 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
     more = labels_to_pay(est._figures, options["interval"], n)
     pays = "the corrected figures differ from the predicted ones by more than their error"
     return [
+        *_residual(est),
         Finding("prior influence", move, move > MUCH, words),
         Finding(
             "does correcting pay",
@@ -284,10 +286,25 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
     ]
 
 
+def _residual(est: Estimate) -> list[Finding]:
+    """Whether the audited values add up, class by class, to what the model expects of them."""
+    found = est.info.get("residual")
+    if found is None:
+        return []
+    p, doubt = found["p_value"], found["p_value"] < DOUBTFUL
+    words = (
+        f"{found['words']} (p = {p:.2g}): totals are doubtful; is the prior right?"
+        if doubt
+        else f"p = {p:.2g}: the audited units of each class hold about the value that the model "
+        "expects of them"
+    )
+    return [Finding("model and audited values", p, doubt, words)]
+
+
 def _values(counts: Counts, settings: Settings) -> list[Finding]:
     """Whether the audited values keep what methods assume of them."""
     found = []
-    cells = settings.method == "joint" and counts.bands is not None
+    cells = in_cells(counts, settings)
     answer = "method 'auto' allows for it" if cells else "use a random test set, or `strata`"
     for question, evidence in (
         ("values differ by prediction", values_differ(counts)),

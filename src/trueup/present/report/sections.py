@@ -163,6 +163,17 @@ def method(est: Estimate) -> Markup:
         more.append("Groups share the error rates; their base rates are pooled where they agree.")
     if "strata" in est.info:
         more.append("Within a stratum the error rates are the same for all units.")
+    if "bands" in est.info:
+        more.append(
+            "Error rates may depend on the value: units of one predicted class and band of the "
+            "value are alike."
+        )
+    elif est.counts.totals and est.info["method"] in ("bayes", "constrained", "full", "inverse"):
+        more.append("Values of a true class do not depend on what was predicted.")
+    if (fit := est.info.get("residual")) is not None:
+        more.append(
+            f"The model fits the audited values (posterior predictive p = {fit['p_value']:.2g})."
+        )
     if est.info["noise"] and est.whole is not None:
         more.append("Given the rates, units are misclassified independently of each other.")
     if est.info["overlap"]:
