@@ -92,10 +92,11 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
         (state, draw_cells(state, n, rng), shares_of) for state in states
     )
+    arriving: Iterator[Any] = states
     if by_class:
-        cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
+        arriving = cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
     batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
-    next(islice(cells, warm_up, None))
+    next(islice(arriving, warm_up, None))
     residual = None
     if counts.bands.totals and counts.bands.t is not None and n.any():
         residual = Residual(counts.bands, n.shape, settings.seed)
