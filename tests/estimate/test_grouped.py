@@ -82,6 +82,17 @@ def test_asking_for_groups_never_changes_the_whole(tables, design, value, monkey
             }
 
 
+@pytest.mark.parametrize("value", [None, "y"])
+def test_groups_of_one_unit_add_up_to_the_whole_without_groups(tables, value, monkeypatch):
+    monkeypatch.setattr(concentration, "WARM_UP", 10)
+    monkeypatch.setattr(concentration, "KEEP", 5)
+    units, test, _ = tables
+    options = {"value": value, "id": "id", "draws": 100, "seed": 5}
+    est = tu.correct(units.assign(unit=units["id"]), test, by="unit", **options)
+    assert (est.whole == tu.correct(units, test, **options).whole).all()
+    assert np.allclose(est.draws.sum(axis=1), est.whole)
+
+
 def test_audited_units_are_exact_in_their_group(tables):
     units, _, truth = tables
     test = units.assign(true=truth)
