@@ -44,6 +44,8 @@ def correct(
     true: str = "true",
     value: str | None = None,
     by: str | Sequence[str] | None = None,
+    period: str | None = None,
+    panel: float = 0.0,
     strata: str | Sequence[str] | None = None,
     drawn_within: str | Sequence[str] | None = None,
     pooling: Literal["partial", "none", "complete"] = "partial",
@@ -88,6 +90,16 @@ def correct(
         Column or columns: report per group (their combinations). Groups add up to the whole, which
         is the same as without them. Base rates, and error rates where the audited units carry
         their group, differ between groups as far as the data say.
+    period : str, optional
+        Column with the period of each unit, in both tables: report per period. The test set is of
+        one period or several, and `design` holds within those; the others have its error rates.
+        Base rates move from period to period as far as the data say; so do error rates with two
+        audited periods or more. Labels are years, quarters (2024-Q1), months (2024-03), weeks
+        (2024-W07), days or numbers.
+    panel : float
+        With `period`: the share of units that are in the next period too, with the same class and
+        the same prediction. The chance part of their errors does not change then, and intervals
+        of changes are narrower. By default units are taken to be new in each period.
     strata : str or sequence of str, optional
         Column or columns within which the error rates differ: a P for each stratum.
     drawn_within : str or sequence of str, optional
@@ -184,6 +196,14 @@ def correct(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
     )
     one_of("pooling", pooling, POOLINGS)
+    if period is not None:
+        others = ("by", "strata", "drawn_within", "count", "probability", "cluster", "sample_of")
+        if given := [name for name in others if asked[name]]:
+            raise OptionError(
+                f"`period` cannot be combined with `{given[0]}` yet.",
+                hint="leave it out, or correct each of its groups by itself.",
+            )
+        by = period
     columns = Columns(predicted, true, value, id, by, strata, drawn_within)  # type: ignore[arg-type]
     if columns.drawn_within and (
         design in ("by_class", "shifted") or isinstance(prior, Regression)
@@ -238,10 +258,10 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
-        bands=(direct or rows or bool(columns.drawn_within)) and count is None,
+        bands=(direct or rows or bool(columns.drawn_within)) and count is None and not period,
         design=design,
     )
-    if design == "random" and columns.parts:
+    if design == "random" and columns.parts and period is None:
         from trueup.estimate.design import DOUBTFUL, design_doubts
 
         inside = design != "shifted" if overlap is None else overlap
@@ -432,6 +452,10 @@ class _Job:
             from trueup.estimate.methods import estimate
 
             result = estimate(self.counts, settings, self.native)
+        elif self.asked.get("period") is not None:
+            from trueup.estimate.periods.estimate import estimate_periods
+
+            result = estimate_periods(self.parts[0], settings, self.native, self.asked["panel"])
         else:
             from trueup.estimate.grouped import estimate_parts
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 import trueup as tu
@@ -38,6 +39,7 @@ def messages() -> Iterator[str]:
     yield from _tables()
     yield from _matching()
     yield from _options()
+    yield from _periods()
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
@@ -109,6 +111,20 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, [[0.4, 0.1], [0.2, 0.3]], [10, 90])
     yield raised(tu.correct_counts, *counts, predicted_squares=[1, 2])
     yield raised(tu.correct_counts, *counts, [100, 900], [10, 20])
+
+
+def _periods() -> Iterator[str]:
+    """Two months of which the second one's predictions are impossible; then an audit of both."""
+    predicted = ["a"] * 2100 + ["b"] * 900 + ["a"] * 100 + ["b"] * 2900
+    table = {"month": [1] * 3000 + [2] * 3000, "predicted": predicted}
+    audit = {"month": [1] * 400, "predicted": ["a"] * 190 + ["b"] * 10 + ["a"] * 90 + ["b"] * 110}
+    audit["true"] = ["a"] * 200 + ["b"] * 200
+    options = {"period": "month", "draws": 200, "seed": 1}
+    yield from warned(tu.correct, pl.DataFrame(table), pl.DataFrame(audit), **options)
+    later = audit | {"month": [2] * 400, "predicted": ["a"] * 60 + ["b"] * 140 + ["b"] * 200}
+    both = pl.concat([pl.DataFrame(audit), pl.DataFrame(later)])
+    table["predicted"] = ["a"] * 2100 + ["b"] * 900 + ["a"] * 450 + ["b"] * 2550
+    yield from warned(tu.correct, pl.DataFrame(table), both, **options)
 
 
 def _no_answer() -> Iterator[str]:

@@ -78,6 +78,13 @@ estimate_options = shared.together(
 @main.command()
 @shared.column_options(required=True)
 @click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
+@click.option("--period", help="Column with the period (2024-03, …) of each unit: a series.")
+@click.option(
+    "--panel",
+    type=float,
+    default=0.0,
+    help="With --period: share of units that the next period has too, labelled alike.",
+)
 @click.option(
     "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
 )

@@ -30,7 +30,7 @@ FEW = 5
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
 
 
-def cautions(counts: Counts, settings: Settings) -> list[str]:
+def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[str]:
     """Return every caution that these data and settings call for, in plain words."""
     method, design = settings.method, settings.design
     if method == "naive":
@@ -89,7 +89,7 @@ def cautions(counts: Counts, settings: Settings) -> list[str]:
                 "class hardly occurs its interval lies too high. A larger test set, or one drawn "
                 "at random from the population, would tell."
             )
-    if design == "random" and (counts.bands is None or counts.bands.strata == 1):
+    if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
         doubts = design_doubts(counts, settings.overlap)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if method == "joint" and not settings.from_population:

@@ -106,8 +106,12 @@ def finish(
     counts: Counts,
     settings: Settings,
     native: Callable[[dict[str, list[Any]]], Any],
+    periods: bool = False,
 ) -> Estimate:
-    """Summarise the answer of a method, and record how it was made."""
+    """Summarise the answer of a method, and record how it was made.
+
+    With `periods` the test set is of some of them: it need not look like the whole.
+    """
     figures = summarise(answer, counts.naive, settings.interval)
     for name, x in figures.items():
         if x is not None and not np.isfinite(x).all():
@@ -130,7 +134,7 @@ def finish(
         "rhat": None,
         "version": __version__,
     }
-    warnings = [*cautions(counts, settings), *answer.info.get("warnings", ())]
+    warnings = [*cautions(counts, settings, periods), *answer.info.get("warnings", ())]
     n = int(counts.n.sum())
     more = labels_to_pay(figures, settings.interval, n)
     if more is not None:

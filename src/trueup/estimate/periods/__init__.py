@@ -1,0 +1,1 @@
+"""Estimates of periods: one audit, or several, and many months."""

@@ -1,0 +1,172 @@
+"""Periods: audits of some of them, error rates for all, base rates that walk from one to the next.
+
+An audited period has all that a random test set tells of it; the others have its error rates. With
+several audits, how fast error rates drift is learned from how far the audits differ. The joint
+draws of all periods give levels, changes and growth (see docs/method/periods.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueup.aggregate.allocation import allocate, squares
+from trueup.aggregate.means import Audited
+from trueup.aggregate.values import totals_given_allocation
+from trueup.count.counts import Counts, split
+from trueup.draws.rates import rates_of
+from trueup.draws.settings import Settings
+from trueup.estimate.periods.rates import First, Model
+from trueup.numerics.arrays import Floats
+from trueup.numerics.base_rate_walk import find_path, softmax
+from trueup.numerics.dirichlet import draw_dirichlet
+from trueup.numerics.tempered import temper
+from trueup.numerics.weights import resample
+
+PARTICLES = 1000
+"""Draws of the error rates; those of the base rates and units share them out."""
+
+
+UNLIKE, SOME = 30.0, 400
+"""Chi² of a period's predictions, at the best base rates, that is beyond chance under 98 in 100 of
+so many draws of the error rates."""
+
+
+class Series(NamedTuple):
+    """Draws of every period (R, T, K), and of P (R, K, K) where it is one for all.
+
+    `step` is the median step of the log odds, `drift` the median of δ, None with one audit, and
+    `unlike` the periods whose predictions do not fit.
+    """
+
+    u: Floats
+    P: Floats | None
+    ess: float
+    step: float
+    drift: float | None
+    unlike: list[int]
+
+
+def draw_periods(counts: Counts, at: Floats, settings: Settings, panel: float = 0.0) -> Series:
+    """Draw the counts or totals of every period; the first axis of `counts` are the periods.
+
+    Parameters
+    ----------
+    counts : Counts
+        The periods' counts, with the test units in the periods where they were drawn.
+    at : (T,) ndarray
+        When each period is, in periods.
+    settings : Settings
+        The options; `design` holds within the audited periods.
+    panel : float
+        The share of units that are in the next period too, with the same prediction and class.
+    """
+    rest, known = split(counts, settings.overlap)
+    audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
+    a = counts.n.sum(axis=2) * float(settings.from_population)
+    v = rest.v_hat.astype(float)
+    alpha = settings.prior.alpha
+    first = _first(counts, rest, a, settings) if len(audited) == 1 else None
+    model = Model(counts.n[audited], at[audited], at, alpha, v, a, first)
+    rng, R = settings.rng, settings.draws
+    x, ess, _ = temper(
+        model.draw_base(PARTICLES, rng), model.log_base, model.log_target, model.moving, rng,
+        settings.progress,
+    )  # fmt: skip
+    path = model.path(x)
+    some = [path.draw(rng) for _ in range(-(-R // PARTICLES))]
+    beta = np.concatenate(some)[:R]
+    P = np.concatenate([model.rates(x)] * len(some))[:R]
+    u = _allocated(beta, P, counts, rest, settings, panel) + known
+    sigma, delta = model.summary(x)
+    unlike = _unlike(model, rng)
+    one = P if P.ndim == 3 else None
+    return Series(u, one, min(ess, R), sigma, delta, unlike)
+
+
+def _unlike(model: Model, rng: np.random.Generator) -> list[int]:
+    """Periods whose predictions no base rates explain, with the error rates of the audits alone."""
+    P = draw_dirichlet(model.alpha + model.n.sum(axis=0), SOME, rng)
+    found = []
+    for t in range(len(model.v)):
+        v = model.v[t : t + 1]
+        path = find_path(P, v, np.zeros_like(v), np.ones(SOME), np.empty(0))
+        expected = np.einsum("rg,rgh->rh", softmax(path.x[:, 0]), P) * v.sum()
+        chi2 = ((v - expected) ** 2 / np.maximum(expected, 1e-9)).sum(axis=1)
+        if np.quantile(chi2, 0.02) > UNLIKE:
+            found.append(t)
+    return found
+
+
+def _first(counts: Counts, rest: Counts, a: Floats, settings: Settings) -> First:
+    """Draw one P given the audited period, or all periods where the test set is from elsewhere."""
+    audited = counts.n.sum(axis=(1, 2)) > 0
+    if settings.design == "shifted":
+        audited[:] = True
+    pooled, left = (
+        Counts(x.classes, counts.n.sum(axis=0), x.v_hat[audited].sum(axis=0))
+        for x in (counts, rest)
+    )
+    method = "joint" if settings.from_population else "full"
+    found = rates_of(pooled, left, replace(settings, method=method, progress=None))(PARTICLES)
+    kept = resample(found.log_weight, PARTICLES, settings.rng).indices
+    return First(found.P[kept], left.v_hat[None].astype(float), a[audited].sum(axis=0)[None])
+
+
+def _allocated(
+    beta: Floats, P: Floats, counts: Counts, rest: Counts, settings: Settings, panel: float
+) -> Floats:
+    """Share out the units of every period by its base rates (R, T, K) and error rates."""
+    rng = settings.rng
+    audited = None
+    if settings.values_carry and counts.t is not None:
+        t2 = None if counts.t2 is None else counts.t2.sum(axis=0)
+        audited = Audited(counts.n.sum(axis=0), counts.t.sum(axis=0), t2)
+    u, carried = np.empty(beta.shape), _Carried(panel, rng)
+    for t in range(beta.shape[1]):
+        c = beta[:, t, :, None] * (P if P.ndim == 3 else P[:, t])
+        c /= c.sum(axis=1, keepdims=True)
+        part = rest.part(t)
+        M = carried.allocate(c, part.v_hat)
+        if part.u_hat is None:
+            u[:, t] = M.sum(axis=2)
+        else:
+            u[:, t], _ = totals_given_allocation(
+                M, part.u_hat, squares(part), rng, rest.signed, audited
+            )
+    return u
+
+
+class _Carried:
+    """Units shared out period by period, where a share of them is in the next period too.
+
+    What was misclassified by chance stays so: the chance part of a period's counts is correlated
+    with that of the period before by the share of units that both have.
+    """
+
+    def __init__(self, share: float, rng: np.random.Generator) -> None:
+        self.share, self.rng = share, rng
+        self.z: Floats | None = None
+
+    def allocate(self, c: Floats, v_hat: Any) -> Any:
+        if not self.share:
+            return allocate(c, v_hat, self.rng)
+        from scipy.special import bdtrik, ndtr
+
+        new = self.rng.standard_normal((len(c), c.shape[1] - 1, c.shape[2]))
+        fresh = np.sqrt(1 - self.share**2)
+        self.z = new if self.z is None else self.share * self.z + fresh * new
+        M = np.zeros(c.shape, dtype=np.int64)
+        left, open_ = np.broadcast_to(v_hat, M[:, 0].shape).copy(), np.ones_like(c[:, 0])
+        for g in range(c.shape[1] - 1):
+            p = np.clip(c[:, g] / np.maximum(open_, 1e-300), 0.0, 1.0)
+            u = np.clip(ndtr(self.z[:, g]), 1e-12, 1 - 1e-12)
+            inside = (p > 0) & (p < 1) & (left > 0)
+            k = bdtrik(u, left, np.where(inside, p, 0.5))
+            M[:, g] = np.clip(np.ceil(np.where(inside, k, left * (p >= 1))), 0, left)
+            left -= M[:, g]
+            open_ -= c[:, g]
+        M[:, -1] = left
+        return M

@@ -1,0 +1,152 @@
+"""From the tables' counts per period to an estimate with a row for every period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueup.aggregate.groups.quantiles import figures as summary
+from trueup.count.counts import Counts
+from trueup.count.names import FIGURES
+from trueup.count.parts import GroupCounts
+from trueup.draws.settings import Settings
+from trueup.errors import DataError, OptionError
+from trueup.estimate.answer import Answer, GroupFigures
+from trueup.estimate.assumptions import rates_differ
+from trueup.estimate.design import DOUBTFUL, design_doubts
+from trueup.estimate.methods import finish
+from trueup.estimate.periods.draw import draw_periods
+from trueup.estimate.periods.labels import when
+from trueup.estimate.result import Estimate
+
+FEW = 100
+"""Effective draws, below which the ends of intervals are rough."""
+MOST_CLASSES = 8
+"""With more, the error rates of several audits are too many numbers to move all at once."""
+
+
+def estimate_periods(
+    found: GroupCounts, settings: Settings, native: Callable[..., Any], panel: float
+) -> Estimate:
+    """Estimate every period, and the whole as their sum."""
+    groups, whole = found.groups, found.whole
+    _check(settings, panel)
+    labels = [label[0] for label in groups.labels]
+    at = when(labels)
+    order = np.argsort(at)
+    counts = groups.counts.part(order)
+    if not groups.placed:
+        if settings.design != "shifted":
+            raise DataError(
+                f"The test set must have the column {groups.columns[0]!r}, or an `id` that leads "
+                f"to it: with design {settings.design!r} it shows the base rates of its period.",
+                hint="if the test set is from none of these periods, use design='shifted'.",
+            )
+        n = np.zeros_like(counts.n)
+        n[0] = whole.n  # when it was drawn does not matter: it has error rates only
+        counts = replace(counts, n=n)
+    audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
+    if not len(audits):
+        raise DataError("No period of the table has an audited unit; one at least must have some.")
+    if len(audits) > 1 and counts.K > MOST_CLASSES:
+        raise OptionError(
+            f"Several audits can be combined for up to {MOST_CLASSES} classes; got {counts.K}.",
+            hint="combine classes, or keep the test units of one period.",
+        )
+    series = draw_periods(counts, at[order], settings, panel)
+    draws = np.empty_like(series.u)
+    draws[:, order] = series.u
+    named = [labels[order[t]] for t in audits]
+    told = [*_doubts(counts, audits, named, settings), *_assumed(counts, audits, named, settings)]
+    if series.ess < FEW:
+        told.append(
+            f"Only {series.ess:.0f} draws of the periods are effective: the ends of intervals are "
+            "rough. Another seed shows by how much."
+        )
+    told += [_unlike(labels[order[t]]) for t in series.unlike]
+    every = summary(draws, settings.interval, discrete=not counts.totals)
+    numbers = dict(zip(FIGURES[1:], every, strict=True)) | {"naive": groups.counts.naive}
+    info = {
+        "method": "joint" if settings.from_population else "full",
+        "ess": series.ess,
+        "groups": len(labels),
+        "draws_kept": True,
+        "period": groups.columns[0],
+        "audited_periods": named,
+        "panel": panel,
+        "step": series.step,
+        "drift": series.drift,
+        "warnings": told,
+    }
+    answer = Answer(draws.sum(axis=1), series.P, info=info)
+    result = finish(answer, whole, settings, native, periods=True)
+    return replace(result, groups=GroupFigures(groups.columns, groups.labels, numbers, draws))
+
+
+def _check(settings: Settings, panel: float) -> None:
+    if (
+        settings.asked not in ("auto", "joint", "full")
+        or not settings.noise
+        or settings.P is not None
+    ):
+        raise OptionError(
+            "`period` has a method of its own, with `noise` and without a known P; got method "
+            f"{settings.asked!r}.",
+            hint="leave out `method`, `noise` and `P`; or use `by` instead of `period`.",
+        )
+    if settings.prior.tilt is not None:
+        raise OptionError(
+            f"`period` needs a Dirichlet prior; got {settings.prior.name!r}.",
+            hint='use "perks", "jeffreys", "uniform" or Dirichlet(alpha, gamma).',
+        )
+    if not 0 <= panel < 1:
+        raise OptionError(
+            f"`panel` must be a share of units, from 0 to below 1; got {panel!r}.",
+            hint="give the share of a period's units that are in the next one, labelled alike.",
+        )
+
+
+def _doubts(
+    counts: Counts, audits: Any, named: Sequence[Hashable], settings: Settings
+) -> list[str]:
+    """Say when units called a random sample of their period do not look like one."""
+    if settings.design != "random":
+        return []
+    found = []
+    for t, label in zip(audits, named, strict=True):
+        doubts = design_doubts(counts.part(t), settings.overlap)
+        certain = [x for x in doubts if x.p_value * len(audits) < DOUBTFUL]
+        found += [f"In period {label!r}: {doubt.words}" for doubt in certain]
+    return found
+
+
+def _assumed(
+    counts: Counts, audits: Any, named: Sequence[Hashable], settings: Settings
+) -> list[str]:
+    """Name what has to hold, and what the audits say of it."""
+    if len(audits) == 1:
+        where = f"period {named[0]!r} alone was audited"
+        if settings.design == "shifted":
+            where = "the test set is from elsewhere"
+        return [
+            f"Error rates are taken to be the same in all periods: {where}, so that nothing "
+            "shows whether they drift. An audit of another period would."
+        ]
+    evidence = rates_differ(counts.n[audits], counts.classes)
+    if evidence is None or evidence.p_value >= DOUBTFUL:
+        return []
+    return [
+        f"Error rates have drifted between the audits of {list(named)} (p = "
+        f"{evidence.p_value:.2g}): {evidence.words}. Between audits they are interpolated; the "
+        "intervals of later periods grow with the time since the last audit."
+    ]
+
+
+def _unlike(label: Hashable) -> str:
+    return (
+        f"The predictions of period {label!r} do not fit the audited error rates, whatever its "
+        "base rates: the rates must have changed. Audit that period."
+    )

@@ -1,0 +1,226 @@
+"""Periods: against weighting of prior draws, over simulated series, and bad input."""
+
+import datetime
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.seeds import more
+
+import trueup as tu
+from trueup.errors import DataError, OptionError
+from trueup.estimate.periods.labels import when
+from trueup.estimate.periods.rates import USUAL
+
+P = np.array([[0.8, 0.2], [0.15, 0.85]])
+
+
+def series(rng, beta, units=500, audits=None, rates=None):
+    """A table of months 1, 2, … and its test set; `audits` says how many units of which month."""
+    tables, tests = [], []
+    for t, share in enumerate(beta, start=1):
+        s = (rng.random(units) >= share).astype(int)
+        p = P if rates is None else rates[t - 1]
+        s_hat = (rng.random(units) >= p[s, 0]).astype(int)
+        table = pl.DataFrame({"month": [t] * units, "true": s, "predicted": s_hat})
+        tables.append(table)
+        if n := (audits or {1: 60}).get(t):
+            tests.append(table.sample(n, seed=int(rng.integers(2**31))))
+    return pl.concat(tables), pl.concat(tests)
+
+
+def correct(table, test, **options):
+    options = {"period": "month", "classes": [0, 1], "seed": 1} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tu.TrueupWarning)
+        return tu.correct(table.drop("true"), test, **options)
+
+
+def weighted(n, v, a, rng, size=400_000):
+    """Posterior mean and sd of the counts of class 0 by weighting draws of the prior."""
+    rows = [rng.dirichlet(0.5 + n[g], size) for g in range(2)]
+    p0, p1 = rows[0][:, 0], rows[1][:, 0]
+    sigma = USUAL * abs(rng.standard_cauchy(size))
+    x = 3.0 * np.sqrt(2) * rng.standard_normal(size)
+    log_w, parts = np.zeros(size), []
+    for t in range(len(v)):
+        if t:
+            x = x + np.sqrt(2) * sigma * rng.standard_normal(size)
+        beta = 1 / (1 + np.exp(-np.clip(x, -500, 500)))
+        q = beta * p0 + (1 - beta) * p1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_w += v[t, 0] * np.log(q) + v[t, 1] * np.log(1 - q)
+            log_w += np.where(a[t, 0] > 0, a[t, 0] * np.log(beta), 0.0)
+            log_w += np.where(a[t, 1] > 0, a[t, 1] * np.log1p(-beta), 0.0)
+            c = np.nan_to_num([beta * p0 / q, beta * (1 - p0) / (1 - q)])
+        parts.append(rng.binomial(v[t][:, None], np.clip(c, 0, 1)).sum(axis=0) + a[t, 0])
+    w = np.exp(np.nan_to_num(log_w, nan=-np.inf) - np.nanmax(log_w))
+    w /= w.sum()
+    u = np.stack(parts)
+    mean = u @ w
+    return mean, np.sqrt((u - mean[:, None]) ** 2 @ w), 1 / (w**2).sum()
+
+
+def test_one_audit_agrees_with_weighted_draws_of_the_prior(rng):
+    table, test = series(rng, [0.3, 0.4, 0.35], units=120, audits={2: 40})
+    est = correct(table, test, prior=tu.Dirichlet(0.5, 0.5))
+    n = np.zeros((2, 2))
+    np.add.at(n, (test["true"].to_numpy(), test["predicted"].to_numpy()), 1)
+    v = np.array([[(table.filter(pl.col("month") == t)["predicted"] == h).sum() for h in (0, 1)]
+                  for t in (1, 2, 3)])  # fmt: skip
+    a = np.zeros((3, 2))
+    a[1] = n.sum(axis=1)
+    v[1] -= n.sum(axis=0).astype(int)
+    mean, sd, ess = weighted(n, v, a, rng)
+    ours = [row for row in est.rows() if row["class"] == 0 and row["month"] is not None]
+    error = 5 * sd * np.sqrt(1 / ess + 1 / est.info["ess"]) + 0.1 * sd
+    assert (abs(np.array([row["mean"] for row in ours]) - mean) < error).all()
+    assert np.array([row["sd"] for row in ours]) == pytest.approx(sd, rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("audits", [{2: 100}, {2: 60, 7: 60}])
+def test_levels_and_changes_are_covered(audits, rng):
+    beta = 0.25 + 0.03 * np.arange(8)
+    inside = []
+    for _ in range(more(25)):
+        table, test = series(rng, beta, units=1000, audits=audits)
+        est = correct(table, test, draws=1000, seed=int(rng.integers(2**31)))
+        truth = table.filter(pl.col("true") == 0).group_by("month").len().sort("month")["len"]
+        u = est.groups.draws[:, :, 0]
+        figures = np.column_stack([u, u[:, 4:] - u[:, :4]])
+        true = np.r_[truth.to_numpy(), np.diff(truth.to_numpy().reshape(2, 4), axis=0)[0]]
+        low, high = np.quantile(figures, [0.025, 0.975], axis=0)
+        inside.append(((low <= true) & (true <= high)).mean())
+    # months of one series share its audit: a series is one observation
+    error = max(np.std(inside, ddof=1), 0.1) / np.sqrt(len(inside))
+    assert np.mean(inside) > 0.95 - 5 * error
+
+
+def test_rates_that_drifted_are_said_so(rng):
+    moved = [P] * 4 + [np.array([[0.4, 0.6], [0.15, 0.85]])] * 4
+    table, test = series(rng, [0.5] * 8, 1000, {2: 300, 7: 300}, moved)
+    est = correct(table, test, draws=500)
+    assert any("have drifted between the audits of [2, 7]" in w for w in est.info["warnings"])
+    one = correct(table, test.filter(pl.col("month") == 2), draws=500)
+    assert any("period 2 alone was audited" in w for w in one.info["warnings"])
+
+
+def test_predictions_that_no_base_rates_explain_are_said_so(rng):
+    good = np.array([[0.9, 0.1], [0.5, 0.5]])
+    bad = np.array([[0.2, 0.8], [0.1, 0.9]])
+    table, test = series(rng, [0.5] * 3, 3000, {1: 400}, [good, good, bad])
+    est = correct(table, test, draws=500)
+    assert any("predictions of period 3 do not fit" in w for w in est.info["warnings"])
+
+
+def test_a_panel_makes_changes_narrower_and_they_are_covered(rng):
+    inside, widths = [], []
+    for _ in range(more(20)):
+        table, test = series(rng, [0.3] * 4, 2000, {1: 1500})
+        s, s_hat = (
+            table[name].to_numpy().reshape(4, 2000).copy() for name in ("true", "predicted")
+        )
+        for t in range(1, 4):  # nine units in ten are those of the month before
+            old = rng.random(2000) < 0.9
+            s[t, old], s_hat[t, old] = s[t - 1, old], s_hat[t - 1, old]
+        table = table.with_columns(true=pl.Series(s.ravel()), predicted=pl.Series(s_hat.ravel()))
+        test = table.filter(pl.col("month") == 1).sample(1500, seed=int(rng.integers(2**31)))
+        true = np.diff((s == 0).sum(axis=1))[1:]
+        both = []
+        for panel in (0.9, 0.0):
+            u = correct(table, test, panel=panel, draws=1000).draws[:, :, 0]
+            low, high = np.quantile(np.diff(u, axis=1)[:, 1:], [0.025, 0.975], axis=0)
+            both.append((((low <= true) & (true <= high)).mean(), (high - low).mean()))
+        inside.append(both[0][0])
+        widths.append(both[0][1] / both[1][1])
+    assert np.mean(widths) < 0.8
+    assert np.mean(inside) > 0.95 - 5 * np.sqrt(0.05 / len(inside))
+
+
+def test_periods_add_up_to_the_whole_and_are_permissible(rng):
+    table, test = series(rng, [0.3, 0.5, 0.4], 300, {1: 50, 3: 50})
+    est = correct(table, test, draws=300)
+    assert (est.groups.draws >= 0).all()
+    assert np.array_equal(est.groups.draws.sum(axis=2), np.full((300, 3), 300.0))
+    whole = [row["mean"] for row in est.rows() if row["month"] is None]
+    assert est.draws.sum(axis=1).mean(axis=0) == pytest.approx(whole)
+    again = correct(table, test, draws=300)
+    assert np.array_equal(again.draws, est.draws)
+
+
+def test_totals_of_periods(rng):
+    table, test = series(rng, [0.3, 0.5, 0.4], 400, {2: 80})
+    y = rng.lognormal(0, 0.5, len(table))
+    table = table.with_columns(y=pl.Series(y), unit=pl.Series(np.arange(len(table))))
+    test = table.filter(pl.col("month") == 2).sample(80, seed=1)
+    est = correct(table, test, value="y", id="unit", draws=500)
+    totals = table.group_by("month").agg(pl.col("y").sum()).sort("month")["y"].to_numpy()
+    assert est.groups.draws.sum(axis=2) == pytest.approx(np.tile(totals, (500, 1)))
+    ones = correct(table.with_columns(y=pl.lit(1.0)), test, value="y", id="unit", draws=500)
+    counts = correct(table, test, id="unit", draws=500)
+    assert ones.draws == pytest.approx(counts.draws)
+
+
+def test_a_test_set_from_elsewhere_has_error_rates_only(rng):
+    table, _ = series(rng, [0.3, 0.5, 0.4], 500)
+    _, other = series(rng, [0.8], audits={1: 200})
+    est = correct(table, other.drop("month"), design="shifted", draws=500)
+    rows = [row for row in est.rows() if row["class"] == 0 and row["month"] is not None]
+    assert all(row["lower"] < 500 * b + 60 and row["upper"] > 500 * b - 60
+               for row, b in zip(rows, [0.3, 0.5, 0.4], strict=True))  # fmt: skip
+    with pytest.raises(DataError, match="must have the column 'month'"):
+        tu.correct(table.drop("true"), other.drop("month"), period="month", classes=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "at"),
+    [
+        (["2024-11", "2024-12", "2025-02"], [0, 1, 3]),
+        ([202411, 202412, 202501], [0, 1, 2]),
+        (["2024Q3", "2024Q4", "2025Q1"], [0, 1, 2]),
+        (["2020-W53", "2021-W01"], [0, 1]),
+        ([2019, 2020, 2022], [0, 1, 3]),
+        (["2024-02-28", "2024-02-29", "2024-03-01"], [0, 1, 2]),
+        ([datetime.date(2024, 1, 31), datetime.date(2024, 3, 31)], [0, 1]),
+        ([10, 1, 2], [9, 0, 1]),
+    ],
+)
+def test_labels_say_when(labels, at):
+    assert when(labels) == pytest.approx(at)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["Jan", "Feb"], "can be put in order"),
+        (["2024-01", None], "must have a period"),
+        (["2024-01"], "two periods or more"),
+        (["2024-01", "202401"], "the same period"),
+    ],
+)
+def test_labels_that_are_refused(labels, words):
+    with pytest.raises(DataError, match=words):
+        when(labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"by": "month"}, "cannot be combined with `by`"),
+        ({"panel": 1.0}, "`panel` must be a share"),
+        ({"method": "bayes"}, "has a method of its own"),
+        ({"prior": tu.prior.ordered()}, "needs a Dirichlet prior"),
+    ],
+)
+def test_options_that_are_refused(options, words, rng):
+    table, test = series(rng, [0.3, 0.4], 100, {1: 20})
+    with pytest.raises(OptionError, match=words):
+        tu.correct(table.drop("true"), test, period="month", **options)
+
+
+def test_an_audit_of_a_period_outside_the_table_is_refused(rng):
+    table, test = series(rng, [0.3, 0.4, 0.4], 100, {3: 20})
+    with pytest.raises(DataError, match="does not hold"):
+        tu.correct(table.filter(pl.col("month") < 3).drop("true"), test, period="month")
