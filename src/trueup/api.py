@@ -87,19 +87,19 @@ def correct(
     value : str, optional
         The numeric column to total; by default units are counted.
     by : str or sequence of str, optional
-        Column or columns: report per group (their combinations). Groups add up to the whole, which
-        is the same as without them. Base rates, and error rates where the audited units carry
-        their group, differ between groups as far as the data say.
+        Column or columns: report per group, a group for each combination of labels. Groups add up
+        to the whole, which is the same as without them. Base rates may differ between groups as
+        far as the data say; so may error rates, if the group of each audited unit is known.
     period : str, optional
         Column with the period of each unit, in both tables: report per period. The test set is of
-        one period or several, and `design` holds within those; the others have its error rates.
-        Base rates move from period to period as far as the data say; so do error rates with two
-        audited periods or more. Labels are years, quarters (2024-Q1), months (2024-03), weeks
-        (2024-W07), days or numbers.
+        one period or several, and `design` is how it was drawn within them. Base rates move from
+        period to period as far as the data say. So do error rates if two periods or more were
+        audited; otherwise they are taken to be the same in all. Labels are years, quarters
+        (2024-Q1), months (2024-03), weeks (2024-W07), days or numbers.
     panel : float
         With `period`: the share of units that are in the next period too, with the same class and
-        the same prediction. The chance part of their errors does not change then, and intervals
-        of changes are narrower. By default units are taken to be new in each period.
+        the same prediction. Their errors then stay the same, and intervals of changes are
+        narrower. By default units are taken to be new in each period.
     strata : str or sequence of str, optional
         Column or columns within which the error rates differ: a P for each stratum.
     drawn_within : str or sequence of str, optional
@@ -126,21 +126,21 @@ def correct(
         are counted in ``info["warnings"]``.
     design : {"random", "by_prediction", "by_class", "shifted"}
         How the test set was drawn: at random from the population, within predicted classes,
-        within true classes, or from another period or population. A work list of `draw` says so
-        itself.
+        within true classes, or from another period or population. A work list of `draw`
+        contains its design.
     method : str
-        "auto" is "joint" for the first two designs and "constrained" for the others, with totals of
-        "by_class" by "full". Also "naive", "inverse", "bayes", "calibrated", "difference" and
-        "test_set".
+        "auto" is "joint" for the first two designs and "constrained" for the others; for totals of
+        "by_class" tables it is "full". Also "naive", "inverse", "bayes", "calibrated",
+        "difference" and "test_set".
     prior : str or prior
         "perks" (the default), "jeffreys", "uniform", ``Dirichlet(alpha, gamma)``, or one made by
         ``trueup.prior``: from an earlier audit, an expert's range, or any log density.
     noise : bool
-        Whether the interval includes that it is random which units are misclassified. Without it
+        Whether the interval includes the chance of which units are misclassified. Without it
         "bayes" and "constrained" are exactly the paper's three steps; `by` requires it.
     P : (K, K) or (R, K, K) array_like, optional
         Error rates that are known, or draws of them from elsewhere: rows true, columns predicted,
-        in the order of `classes`. The test set then says nothing about them, and the method is
+        in the order of `classes`. The test set is then not used for them, and the method is
         "constrained" or "bayes".
     draws : int
         The number of draws.
@@ -149,17 +149,17 @@ def correct(
     seed : int, optional
         The same seed gives the same numbers; without one a seed is chosen and reported.
     sample_of : int or inf, optional
-        The table is itself a random sample (people tested, documents drawn): the size of the
-        population that the figures are to be about. Their sampling error is then in the interval.
+        If the table is itself a random sample (people tested, documents drawn): the size of the
+        population that it was drawn from. The interval then includes the sampling error.
         With inf, figures are shares of that population times the table's own size.
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
         (by size, say). The method is then "difference", weighted (Hájek); "joint" if they are
         proportional to `value`, as a work list of `draw` by size tells.
     cluster : str, optional
-        Column of the test set: units that came together (documents of one author, pixels of one
-        block). The test set then counts as fewer units: its size over the design effect, which is
-        in ``info["design_effect"]``.
+        Column of the test set: which units were drawn together (documents of one author, pixels of
+        one block). The test set then counts as fewer units: its size over the design effect,
+        which is in ``info["design_effect"]``.
     seconds : float
         How long chains may take, where draws need them. If that is not enough, a warning gives
         R-hat, and the draws depend on the machine.
@@ -170,7 +170,7 @@ def correct(
     decimal, encoding, text : optional
         How files are written: the decimal mark, "," or "." (numbers that may be either are refused
         without it); the encoding of CSV files, such as "windows-1252"; columns whose numbers are
-        codes and so text.
+        codes, to be read as text.
     keep_draws : bool, optional
         Whether to keep the draws of every group; by default while they take up to 200 MB.
     executor : concurrent.futures.Executor, optional
@@ -228,7 +228,10 @@ def correct(
         open_table(test_set, "the test set"),
     )
     if count is not None and id is not None:
-        raise OptionError("`id` names units, but with `count` a row is many; give one of them.")
+        raise OptionError(
+            "`id` cannot be combined with `count`: a row that stands for many units has no id.",
+            hint="leave out `id`; the test set then needs the predicted class itself.",
+        )
     notes: list[str] = []
     stratum = None
     if drawn := read_design(population, audited, columns, design):
@@ -295,8 +298,8 @@ def _weighted(method: str, design: str, probability: str, parts: object) -> tupl
             hint="draw by size with `draw`, and total the column that it was drawn by.",
         )
     said = (
-        f"The units were drawn with probabilities of their own ({probability!r}), so each counts "
-        "by one over it: the weighted difference estimator. It has no draws."
+        f"The units were drawn with unequal probabilities ({probability!r}), so each has the "
+        "weight 1/probability (the weighted difference estimator). This method has no draws."
     )
     return ("difference", [said]) if method == "auto" else (method, [])
 

@@ -155,7 +155,7 @@ def draw_rows(
     if size is not None:
         if keys or isinstance(n, Mapping):
             raise OptionError(
-                "`size` must stand alone; got it with strata.",
+                "`size` cannot be combined with strata; got both.",
                 hint="draw by size, or within strata of size classes.",
             )
         check_value_kind(population, size, kinds[size])
@@ -288,7 +288,7 @@ def _by_size(
     if positive < N:
         warnings.warn(
             f"{N - positive:,} units have size 0 in {size!r} and cannot be drawn by it. Totals of "
-            f"{size!r} do not need them; counts do: draw those from this list with caution.",
+            f"{size!r} do not need them. For counts, draw at random instead.",
             TrueupWarning,
             stacklevel=3,
         )
@@ -313,7 +313,7 @@ def _by_size(
 
 def _twice(population: Table, id: str) -> DataError:
     return DataError(
-        f"Column {id!r} of {population.name} must name each unit once; a drawn one comes twice.",
+        f"Column {id!r} of {population.name} must name each unit once; a drawn unit comes twice.",
         hint="remove the duplicate rows, or name another column.",
     )
 

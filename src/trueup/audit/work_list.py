@@ -107,16 +107,17 @@ def _check_population(
     now = population.tally(keys or [columns.predicted], design.size)
     N, changes = int(now.units.sum()), []
     if design.population != N:
-        changes.append(f"it has {N:,} units and had {design.population:,}")
+        changes.append(f"it has {N:,} units and had {design.population:,} then")
     elif design.total is not None and not np.isclose(now.sums.sum(), design.total, rtol=1e-9):
-        changes.append(f"{design.size!r} totals {now.sums.sum():,.6g} and was {design.total:,.6g}")
+        total = f"{now.sums.sum():,.6g} and was {design.total:,.6g}"
+        changes.append(f"the sum of {design.size!r} is {total}")
     elif keys and not design.bands and set(keys) <= set(test_set.kinds()):
         here = {key: int(units) for key, units in zip(now.keys, now.units, strict=True)}
         for *label, units in test_set.rows([*keys, own["units"]]):
             key = tuple(map(plain, label))
             if here.get(key, 0) != int(units):
                 names = ", ".join(map(str, key))
-                changes.append(f"{here.get(key, 0):,} units in {names}, where {units:,} were")
+                changes.append(f"{names} has {here.get(key, 0):,} units and had {units:,} then")
                 break
     if changes:
         raise DataError(

@@ -43,7 +43,8 @@ case_options = shared.together(
     click.option(
         "--overlap/--no-overlap",
         default=None,
-        help="Whether the audited units are in the population. [default: unless --design shifted]",
+        help="Whether the audited units are in the population. [default: yes, except with --design "
+        "shifted]",
     ),
 )
 estimate_options = shared.together(
@@ -53,7 +54,7 @@ estimate_options = shared.together(
     click.option(
         "--noise/--no-noise",
         default=True,
-        help="Whether the interval includes that it is random which units are misclassified.",
+        help="Whether the interval includes the chance of which units are misclassified.",
     ),
     click.option(
         "--sample-of", help="Size of the population that the table is a sample of, or inf."
@@ -65,7 +66,7 @@ estimate_options = shared.together(
     click.option(
         "--max-cv",
         type=click.FloatRange(min=0, min_open=True),
-        help="Exit with 3 if the standard deviation of a figure is more than this share of it.",
+        help="Exit with code 3 if the standard deviation of a figure is above this share of it.",
     ),
     click.option(
         "--keep-on-interrupt",
@@ -83,7 +84,7 @@ estimate_options = shared.together(
     "--panel",
     type=float,
     default=0.0,
-    help="With --period: share of units that the next period has too, labelled alike.",
+    help="With --period: share of units that are also in the next period, with the same labels.",
 )
 @click.option(
     "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
@@ -119,7 +120,7 @@ def correct(
 @shared.written_options
 @case_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
-@click.option("--strict", is_flag=True, help="Exit with 3 if anything gives reason to doubt.")
+@click.option("--strict", is_flag=True, help="Exit with code 3 if anything gives reason to doubt.")
 def check(
     predictions: str,
     test_set: str,

@@ -13,8 +13,9 @@ DESIGN = (
     "classes, 'by_class' within true classes, 'shifted' from another period or population."
 )
 METHOD = (
-    "auto (joint for the designs random and by_prediction, otherwise constrained), joint, "
-    "constrained, full, bayes, inverse, calibrated, difference, test_set or naive."
+    "auto (joint for the designs random and by_prediction, otherwise constrained, or full for "
+    "totals of by_class tables), joint, constrained, full, bayes, inverse, calibrated, "
+    "difference, test_set or naive."
 )
 PRIOR = (
     "What is assumed about the error rates before the test set: perks, jeffreys or uniform; an "
@@ -66,11 +67,11 @@ written_options = together(
 )
 unit_options = together(
     click.option("--probability", help="Column of the test set: each unit's drawing probability."),
-    click.option("--cluster", help="Column of the test set: units that came together."),
+    click.option("--cluster", help="Column of the test set: which units were drawn together."),
 )
 aggregated_options = together(
-    click.option("--count", help="Column of units per row, of a table that is already aggregated."),
-    click.option("--squares", help="Column of their sums of squares; --value is then their sum."),
+    click.option("--count", help="For a table already aggregated: column of units per row."),
+    click.option("--squares", help="With --count: column of sums of squares; --value has sums."),
 )
 classes_option = click.option("--classes", help="All classes in order, separated by commas.")
 

@@ -7,7 +7,7 @@ from trueup.cli.console import Command
 
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8080, help="Or the next free.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8080, help="Or the next free port.")
 @click.option("--max-upload", default="200MB", help="The largest file.")
 @click.option("--open/--no-open", "open_page", default=None, help="Open it in the browser.")
 def serve(host: str, port: int, max_upload: str, open_page: bool | None) -> None:

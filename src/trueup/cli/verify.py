@@ -14,7 +14,7 @@ from trueup.cli.console import Command, progress_bar, quiet_warnings
 def verify(
     quick: bool, seed: int | None, processes: int | None, as_json: bool, quiet: bool
 ) -> None:
-    """Prove that intervals cover and figures are right: one table, exit code 1 on any breach.
+    """Check that intervals cover and figures are right: one table, exit code 1 if any is not.
 
     Simulation-based calibration, coverage and error over a grid of cases with a known truth,
     published figures, and other packages on the same input.

@@ -155,8 +155,9 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
     if not counts.signed and (u_hat < -1e-9 * scale).any():
         at = np.unravel_index(int(u_hat.argmin()), u_hat.shape)
         raise DataError(
-            f"The test units predicted {_predicted(counts, at)!r}{_part_name(at, labels)} total "
-            f"more than the population's: {counts.t.sum(axis=-2)[at]:g} of {counts.u_hat[at]:g}.",
+            f"The values of the test units predicted {_predicted(counts, at)!r}"
+            f"{_part_name(at, labels)} sum to {counts.t.sum(axis=-2)[at]:g}, more than "
+            f"{counts.u_hat[at]:g}, the sum over the whole population.",
             hint="is the value the same in both tables? Otherwise overlap=False (--no-overlap).",
         )
     empty = v_hat == 0  # the remainder is rounding

@@ -136,9 +136,9 @@ def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:
     g = max(far, key=lambda g: means[g])
     return [
         f"The units of class {counts.classes[g]!r} are on average {means[g]:.0f} times as large as "
-        "all units: a few units of it among the others decide the totals, and the interval may be "
-        "too narrow. Draw the test set within size classes (`drawn_within`), or compare with "
-        "method='difference' from a random test set."
+        "all units: a few of them among the units predicted otherwise would change the totals "
+        "much, and the interval may be too narrow. Draw the test set within size classes "
+        "(`drawn_within`), or compare with method='difference' from a random test set."
     ]
 
 
@@ -171,8 +171,10 @@ def rates_follow_value(counts: Counts) -> Evidence | None:
     )
 
 
-def rates_differ(n: NDArray[np.int64], classes: Sequence[Hashable]) -> Evidence | None:
-    """Test that error rates are the same in all groups: n (B, K, L) audited units.
+def rates_differ(
+    n: NDArray[np.int64], classes: Sequence[Hashable], parts: str = "groups"
+) -> Evidence | None:
+    """Test that error rates are the same in all groups (`parts`, in words): n (B, K, L) audited.
 
     Pearson's statistic of predictions against groups within each true class, compared with that of
     groups that are shuffled within true classes: exact however few units there are. None if no
@@ -205,7 +207,7 @@ def rates_differ(n: NDArray[np.int64], classes: Sequence[Hashable]) -> Evidence 
         more += there.sum() >= here.sum() - 1e-9
         each += there / SHUFFLES
     worst = classes[int((here - each).argmax())]
-    words = f"units of true class {worst!r} are predicted differently in different groups"
+    words = f"units of true class {worst!r} are predicted differently in different {parts}"
     return Evidence(more / (SHUFFLES + 1), words)
 
 

@@ -47,7 +47,7 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     if never and method in POSTERIORS:
         found.append(
             f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is no "
-            "class: what is in it rests on the prior. Is it spelt as in the test set?"
+            "class: what its units truly are rests on the prior. Is it spelt as in the test set?"
         )
     if counts.L < counts.K and method == "full":
         found.append(
@@ -65,10 +65,10 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
         evidence = values_differ(counts)
         if evidence and evidence.p_value < DOUBTFUL:
             found.append(
-                f"Totals by method {method!r} take the values of a true class to be alike whatever "
+                f"Method {method!r} assumes that the values of a true class do not depend on what "
                 f"was predicted; here {evidence.words} (p = {evidence.p_value:.2g}). The totals "
-                "are doubtful. Draw the test set at random and leave method='auto', or use "
-                "method='difference'; `strata` of the value's size help where that cannot be had."
+                "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
+                "if you cannot, give `strata` of units of similar size."
             )
     few = counts.n.sum(axis=1) < FEW
     if counts.totals and method == "joint" and few.any():
@@ -94,8 +94,8 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if method == "joint" and not settings.from_population:
         found.append(
-            f"Method 'joint' takes the test set's base rates for the population's, which design "
-            f"{design!r} says they are not: the answer is wrong. Use method 'auto'."
+            "Method 'joint' assumes that the test set has the base rates of the population. With "
+            f"design {design!r} it does not: the answer is wrong. Use method 'auto'."
         )
     if method in ("inverse", "bayes", "constrained", "full") and design == "by_prediction":
         found.append(

@@ -237,9 +237,9 @@ def _audited_in_full(counts: Counts, rest: Counts) -> dict[str, Any]:
         return {}
     return {
         "warnings": [
-            f"Every unit predicted {full[:5]} was audited. Method 'constrained' then takes the "
-            "others to have base rates under which nobody would have been predicted so: its answer "
-            "is wrong. Use method='auto' ('full')."
+            f"Every unit predicted {full[:5]} was audited, so that no other unit has this "
+            "prediction. Method 'constrained' cannot deal with that: its answer is wrong. Use "
+            "method='auto' ('full')."
         ]
     }
 

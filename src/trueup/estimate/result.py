@@ -189,7 +189,7 @@ class Estimate:
         """Return the mean value of a class's units, its total over its units, with interval."""
         if not self.counts.totals or self.groups is not None:
             raise OptionError(
-                "Mean values are totals over units: `value` must be given, and no `by`.",
+                "`mean_value` needs an estimate with `value` and without `by`.",
                 hint="correct without `by`; for one group, correct it as a table of its own.",
             )
         units = self._error_matrix().sum(axis=2)

@@ -58,7 +58,7 @@ def as_label(text: Any, kind: Kind, column: str, table: str) -> Any:
     raise DataError(
         f"Column {column!r} of {table} must hold labels of one kind; it begins with "
         f"{KIND_WORDS[kind]}, but {text!r} comes later.",
-        hint="correct that line, or write every label as text that is not a number.",
+        hint=f"correct that line, or read the column as text: text={column!r} (--text {column}).",
     )
 
 

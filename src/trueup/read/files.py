@@ -175,8 +175,8 @@ class FileTable(DuckTable):
         )
         if yes and not no:
             raise FileError(
-                f"Numbers in column {column!r} of {self.name} must be clear; {first} may be "
-                f"{first.replace('.', '')} or a number with decimals, and {yes:,} are like it.",
+                f"Numbers in column {column!r} of {self.name} must have one meaning; {first} may "
+                f"be {first.replace('.', '')} or a number with decimals ({yes:,} such values).",
                 hint='say which: decimal="," (--decimal ,) if the point sets thousands apart, '
                 'decimal="." if it is the decimal point.',
             )

@@ -22,7 +22,7 @@ def sheet_table(path: str) -> Table:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
         raise FileError(
-            "Sheets need python-calamine, which is not installed.",
+            "Excel and LibreOffice sheets need python-calamine, which is not installed.",
             hint="pip install trueup[excel], or save the sheet as CSV.",
         ) from None
     try:

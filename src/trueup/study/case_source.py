@@ -61,7 +61,7 @@ def make_case(
     """Take the case from both tables, from the predictions and assumed rates, or assumed whole."""
     if isinstance(prior, Regression):
         raise OptionError(
-            "A study needs a prior with one set of error rates; got 'regression'.",
+            "`compare` and `plan` need a prior with one set of error rates; got 'regression'.",
             hint="compare or plan with the prior that you would use without that column.",
         )
     if predictions is None:
@@ -89,8 +89,8 @@ def make_case(
         )
         if counts.columns is not None:
             raise OptionError(
-                "A study needs predicted labels that are the classes; got labels that `classes` "
-                "does not list.",
+                "`compare` and `plan` need predicted labels that are classes; got labels that "
+                "`classes` does not list.",
                 hint="list them too, or leave out the units that have them.",
             )
         case = pilot(counts, design, prior, seed)

@@ -50,7 +50,7 @@ def estimate_periods(
         counts = replace(counts, n=n)
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
     if not len(audits):
-        raise DataError("No period of the table has an audited unit; one at least must have some.")
+        raise DataError("At least one period must have audited units; none has.")
     if len(audits) > 1 and counts.K > MOST_CLASSES:
         raise OptionError(
             f"Several audits can be combined for up to {MOST_CLASSES} classes; got {counts.K}.",
@@ -105,7 +105,7 @@ def _check(settings: Settings, panel: float) -> None:
     if not 0 <= panel < 1:
         raise OptionError(
             f"`panel` must be a share of units, from 0 to below 1; got {panel!r}.",
-            hint="give the share of a period's units that are in the next one, labelled alike.",
+            hint="give the share of a period's units that are also in the next one.",
         )
 
 
@@ -128,14 +128,14 @@ def _assumed(
 ) -> list[str]:
     """Name what has to hold, and what the audits say of it."""
     if len(audits) == 1:
-        where = f"period {named[0]!r} alone was audited"
+        where = f"only period {named[0]!r} was audited"
         if settings.design == "shifted":
             where = "the test set is from elsewhere"
         return [
-            f"Error rates are taken to be the same in all periods: {where}, so that nothing "
-            "shows whether they drift. An audit of another period would."
+            f"Error rates are assumed to be the same in all periods: {where}, so that nothing "
+            "shows whether they drift. Audit another period to find out."
         ]
-    evidence = rates_differ(counts.n[audits], counts.classes)
+    evidence = rates_differ(counts.n[audits], counts.classes, "periods")
     if evidence is None or evidence.p_value >= DOUBTFUL:
         return []
     return [
