@@ -28,7 +28,7 @@ from trueup.cli.options import written_options
 @written_options
 @click.option("--output", type=click.Path(), required=True, help="Write to FILE.csv.")
 def draw(predictions: str, output: str, **options: Any) -> None:
-    """Draw the units of PREDICTIONS to label, as a work list that knows how it was drawn.
+    """Draw the units of PREDICTIONS to label, and write a work list that records how.
 
     Fill in its column of true classes, and pass it to `trueup correct` as TEST_SET.
     """

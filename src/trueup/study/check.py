@@ -171,7 +171,7 @@ def _classes(counts: Counts) -> list[Finding]:
             "predicted classes never audited",
             counts.predicted,
             np.where(counts.v_hat > 0, counts.n.sum(axis=0), 1),
-            "what is in them rests on the prior",
+            "what their units truly are rests on the prior",
         ),
     ):
         never = [str(labels[g]) for g in np.flatnonzero(units == 0)]
@@ -191,8 +191,8 @@ def _prior_weight(counts: Counts, prior: Any) -> Finding:
         "weight of the prior",
         invented.tolist(),
         bool(invented[least] > units),
-        f"prior {prior.name!r} counts as {invented[least]:g} more beside the {units:,} test units "
-        f"of {counts.classes[least]!r}, the class where it weighs most",
+        f"prior {prior.name!r} counts as {invented[least]:g} in addition to the {units:,} test "
+        f"units of {counts.classes[least]!r}, the class where it weighs most",
     )
 
 

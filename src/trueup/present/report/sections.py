@@ -86,10 +86,10 @@ def accuracies(est: Estimate) -> Markup:
     size = percent(est.info["interval"])
     header = ["class", "measure", "mean", "sd", f"{size} from", "to"]
     words = (
-        "These are the classifier's in the whole population, with what is known of it, and not the "
-        "raw shares in the test set, which depend on how that was drawn. Recall is the share of a "
-        "true class that was predicted as such; precision the share of a predicted class that is "
-        "truly it; F1 their harmonic mean."
+        "How good the classifier is in the whole population. Raw shares in the test set depend on "
+        "how it was drawn, and are not shown. Recall is the share of a true class that was "
+        "predicted right; precision is the share of a predicted class that was; F1 is their "
+        "harmonic mean."
     )
     parts = [tag("p", words), table(header, lines, words=2, caption="Accuracy in the population")]
     if est.counts.K > MOST_CELLS:
@@ -122,7 +122,7 @@ def data(est: Estimate) -> Markup:
     write = alike(counts.naive)
     header = ["class", "predicted units"]
     header += ["predicted total"] if counts.totals else []
-    header += ["audited, predicted as it", "audited, truly it", "of those, predicted right"]
+    header += ["audited, by prediction", "audited, by true class", "of those, predicted right"]
     lines = []
     for g, label in enumerate(counts.classes):
         line: list[object] = [label, f"{counts.v_hat[g]:,}"]
