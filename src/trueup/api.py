@@ -268,13 +268,10 @@ def correct(
         from trueup.estimate.design import DOUBTFUL, design_doubts
 
         inside = design != "shifted" if overlap is None else overlap
-        named = [
-            (", ".join(map(repr, part.columns)), part.counts)
-            for part in (found.groups, found.strata)
-            if part.columns and part.placed
-        ]
-        doubts = design_doubts(found.whole, inside, named)[-len(named) :] if named else []
-        found.warnings.extend(doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL)
+        doubts = design_doubts(found.whole, inside, found.named())
+        found.warnings.extend(
+            doubt.words for doubt in doubts if doubt.part and doubt.p_value < DOUBTFUL
+        )
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None
     units = None

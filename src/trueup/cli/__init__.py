@@ -76,9 +76,15 @@ estimate_options = shared.together(
 )
 
 
+by_option = click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
+strata_option = click.option(
+    "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
+)
+
+
 @main.command()
 @shared.column_options(required=True)
-@click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
+@by_option
 @click.option("--period", help="Column with the period (2024-03, …) of each unit: a series.")
 @click.option(
     "--panel",
@@ -86,9 +92,7 @@ estimate_options = shared.together(
     default=0.0,
     help="With --period: share of units that are also in the next period, with the same labels.",
 )
-@click.option(
-    "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
-)
+@strata_option
 @click.option(
     "--drawn-within",
     multiple=True,
@@ -116,6 +120,8 @@ def correct(
 
 @main.command()
 @shared.column_options(required=True)
+@by_option
+@strata_option
 @shared.aggregated_options
 @shared.written_options
 @case_options

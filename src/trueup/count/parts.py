@@ -77,6 +77,11 @@ class GroupCounts:
     unplaced: dict[Label, int]  # audited units in parts that the population lacks: in `whole` only
     warnings: list[str]  # what the user should know about these tables
 
+    def named(self) -> dict[str, Parts]:
+        """Return the groups and the strata that hold audited units, by the names of columns."""
+        both = (part for part in (self.groups, self.strata) if part.columns and part.placed)
+        return {", ".join(map(repr, part.columns)): part for part in both}
+
 
 def assemble(
     population: Figures,

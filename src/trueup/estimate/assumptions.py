@@ -208,7 +208,7 @@ def rates_differ(
         each += there / SHUFFLES
     worst = classes[int((here - each).argmax())]
     words = f"units of true class {worst!r} are predicted differently in different {parts}"
-    return Evidence(more / (SHUFFLES + 1), words)
+    return Evidence(float(more / (SHUFFLES + 1)), words)
 
 
 def _cells(counts: Counts) -> tuple[Floats, Floats]:

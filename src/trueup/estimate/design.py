@@ -1,6 +1,6 @@
 """Whether the test set looks as if it was drawn the way the user says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from math import erfc, lgamma
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
+from trueup.count.parts import Parts
 
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
@@ -76,10 +77,11 @@ class Doubt(NamedTuple):
     what: str
     p_value: float
     words: str
+    part: bool  # whether it is of groups or strata
 
 
 def design_doubts(
-    counts: Counts, overlap: bool, parts: Sequence[tuple[str, Counts]] = ()
+    counts: Counts, overlap: bool, parts: Mapping[str, Parts] | None = None
 ) -> list[Doubt]:
     """Test a test set called random in everything that both tables share, one p-value each.
 
@@ -92,13 +94,19 @@ def design_doubts(
     ]
     mean = _mean_score(counts, overlap)
     found.append(("values", None if mean is None else mean[0]))
-    for name, part in parts:
-        n, v_hat = part.n.sum(axis=(-2, -1))[None], part.v_hat.sum(axis=-1)
-        found.append((name, design_p_value(n, v_hat, overlap=overlap, rng=rng)))
+    for name, part in (parts or {}).items():
+        n, v_hat = part.counts.n.sum(axis=(-2, -1))[None], part.counts.v_hat.sum(axis=-1)
+        p_value = design_p_value(n, v_hat, overlap=overlap, rng=rng)
+        found.append((f"labels in {name}", p_value))
     known = [(what, p) for what, p in found if p is not None]
     larger = "larger" if mean and mean[1] > 0 else "smaller"
     return [
-        Doubt(what, min(p * len(known), 1.0), _words(counts, what, p * len(known), larger))
+        Doubt(
+            what,
+            min(p * len(known), 1.0),
+            _words(counts, what, p * len(known), larger),
+            what not in ("predicted classes", "values"),
+        )
         for what, p in known
     ]
 
@@ -121,9 +129,8 @@ def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
     said = (
         f"are {larger} than a random sample's" if what == "values" else "are not a random sample's"
     )
-    which = "values" if what == "values" else f"labels in {what}"
     return (
-        f"The {which} of the test set {said} {p}. With design 'random' the answer may then be "
+        f"The {what} of the test set {said} {p}. With design 'random' the answer may then be "
         "wrong. Was it drawn by size, or within regions or other strata? Name the columns that it "
         "was drawn within (`drawn_within`), or each unit's inclusion probability (`probability`)."
     )

@@ -10,11 +10,12 @@ import numpy as np
 
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
+from trueup.count.parts import GroupCounts
 from trueup.draws.contingency import plug_in, solve_Q
-from trueup.draws.settings import Settings, make_settings
+from trueup.draws.settings import FROM_POPULATION, Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
-from trueup.estimate.assumptions import rates_follow_value, values_differ
+from trueup.estimate.assumptions import Evidence, rates_differ, rates_follow_value, values_differ
 from trueup.estimate.cautions import correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import DOUBTFUL, design_doubts
@@ -23,6 +24,8 @@ from trueup.estimate.result import Estimate
 from trueup.study.sensitivity import MUCH, sensitivity
 
 LARGEST = 10
+MOST_NAMED = 5
+WEAK = 0.1
 ILL_CONDITIONED = 20.0
 FEW_EFFECTIVE = 100.0
 
@@ -69,6 +72,8 @@ def check(
     true: str = "true",
     value: str | None = None,
     id: str | None = None,
+    by: str | Sequence[str] | None = None,
+    strata: str | Sequence[str] | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
     missing: str = "refuse",
@@ -81,9 +86,13 @@ def check(
     encoding: str | None = None,
     text: str | Sequence[str] | None = None,
 ) -> Check:
-    """Report what is wrong or doubtful with these tables, before any estimate; see `correct`."""
+    """Report what is wrong or doubtful with these tables, before any estimate; see `correct`.
+
+    With `by` or `strata` also whether error rates differ between groups or strata, whether the
+    audited units are spread over them like the population, and which have none.
+    """
     from trueup.audit.work_list import read_design
-    from trueup.count.gather import gather
+    from trueup.count.gather import gather, gather_groups
     from trueup.read import open_table, open_units
     from trueup.read.written import written
 
@@ -92,24 +101,27 @@ def check(
     )
     population = open_units(predictions, "predictions", count, squares, value)
     audited, columns = open_table(test_set, "the test set"), Columns(predicted, true, value, id)
+    parts = Columns(by=by, strata=strata)  # type: ignore[arg-type]
     if drawn := read_design(population, audited, columns, design):
-        strata = drawn[0].by_prediction or drawn[0].within or drawn[0].size
-        design = "by_prediction" if strata else "random"
+        within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
+        design = "by_prediction" if within else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
     inside = design != "shifted" if overlap is None else overlap
-    counts = gather(
-        population,
-        audited,
-        columns,
-        overlap=inside,
-        classes=classes,
-        missing=missing,
-        bands=count is None,
-        design=design,
-    )
+    how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
+    counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
+    found = None
+    if parts.parts:
+        columns = replace(columns, value=None, by=parts.by, strata=parts.strata)
+        found = gather_groups(population, audited, columns, overlap=inside, **how)
     largest = population.largest(value, LARGEST) if value and count is None else None
     return check_counts(
-        counts, design=design, prior=prior, overlap=inside, interval=interval, largest=largest
+        counts,
+        design=design,
+        prior=prior,
+        overlap=inside,
+        interval=interval,
+        largest=largest,
+        parts=found,
     )
 
 
@@ -122,6 +134,7 @@ def check_counts(
     interval: float,
     largest: Sequence[float] | None = None,
     influence: bool = True,
+    parts: GroupCounts | None = None,
 ) -> Check:
     """Check the bag of counts; `largest` are the population's largest values, if known.
 
@@ -141,7 +154,9 @@ def check_counts(
     if counts.L == counts.K:
         findings += [*_rates(counts), _theta(counts, settings.prior)]
     if design == "random":
-        findings += _design(counts, overlap)
+        findings += _design(counts, overlap, parts)
+    if parts is not None:
+        findings += _parts(parts, design)
     if influence:
         findings += _influence(counts, prior, options)
     if counts.totals:
@@ -234,8 +249,43 @@ def _theta(counts: Counts, prior: Any) -> Finding:
     return Finding(question, float(beta[worst]), True, words)
 
 
-def _design(counts: Counts, overlap: bool) -> list[Finding]:
-    doubts = design_doubts(counts, overlap)
+def _parts(found: GroupCounts, design: str) -> list[Finding]:
+    """Whether groups and strata have error rates of their own, and which were never audited."""
+    findings = [Finding("the tables", None, True, words) for words in found.warnings]
+    for name, part in found.named().items():
+        counts, question = part.counts, f"error rates differ by {name}"
+        answer = "leave `pooling` at its default, which allows for it"
+        if part is found.groups and design not in FROM_POPULATION:
+            answer = f"with design {design!r} groups share one set of rates; give `strata`"
+        kind = "groups" if part is found.groups else "strata"
+        evidence = rates_differ(counts.n, counts.classes, kind)
+        if evidence is None:
+            words = f"cannot be seen: too few audited units, or all in one of the {kind}"
+            findings.append(Finding(question, None, False, words))
+        else:
+            findings.append(_evidence(question, evidence, answer))
+        share = counts.v_hat.sum(axis=1) / counts.v_hat.sum()
+        never = np.flatnonzero(counts.n.sum(axis=(1, 2)) == 0)
+        shares = {" / ".join(map(str, part.labels[b])): float(share[b]) for b in never}
+        shown = ", ".join(f"{b} ({x:.1%})" for b, x in [*shares.items()][:MOST_NAMED])
+        words = (
+            f"{len(never):,} of {len(share):,}, with {share[never].sum():.1%} of the population: "
+            f"{shown}{', …' if len(never) > MOST_NAMED else ''}. Their figures rest on the others"
+        )
+        words = words if shares else "none"
+        findings.append(Finding(f"never audited in {name}", shares, bool(shares), words))
+    return findings
+
+
+def _evidence(question: str, evidence: Evidence, answer: str) -> Finding:
+    p, seen = evidence.p_value, evidence.p_value < DOUBTFUL
+    sign = "no sign of it" if p > WEAK else "no clear sign of it"
+    words = f"{evidence.words} (p = {p:.2g}): {answer}" if seen else f"{sign} (p = {p:.2g})"
+    return Finding(question, p, seen, words)
+
+
+def _design(counts: Counts, overlap: bool, parts: GroupCounts | None) -> list[Finding]:
+    doubts = design_doubts(counts, overlap, parts.named() if parts else None)
     if not doubts:
         return [Finding("design 'random'", None, False, "cannot be tested with these numbers")]
     return [
@@ -303,24 +353,14 @@ def _residual(est: Estimate) -> list[Finding]:
 
 def _values(counts: Counts, settings: Settings) -> list[Finding]:
     """Whether the audited values keep what methods assume of them."""
-    found = []
     cells = in_cells(counts, settings)
     answer = "method 'auto' allows for it" if cells else "use a random test set, or `strata`"
-    for question, evidence in (
+    answer += ", while totals by 'inverse', 'calibrated' and 'constrained' would be biased"
+    asked = (
         ("values differ by prediction", values_differ(counts)),
         ("error rates depend on the value", rates_follow_value(counts)),
-    ):
-        if evidence is None:
-            continue
-        seen = evidence.p_value < DOUBTFUL
-        words = f"no sign of it (p = {evidence.p_value:.2g})"
-        if seen:
-            words = (
-                f"{evidence.words} (p = {evidence.p_value:.2g}): {answer}, while totals by "
-                "'inverse', 'calibrated' and 'constrained' would be biased"
-            )
-        found.append(Finding(question, evidence.p_value, seen, words))
-    return found
+    )
+    return [_evidence(what, found, answer) for what, found in asked if found is not None]
 
 
 def _concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:

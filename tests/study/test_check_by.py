@@ -1,0 +1,142 @@
+"""`check --by` and `--strata`: whether error rates differ, who was audited and who was not."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from tests.seeds import more
+
+import trueup as tu
+from trueup.cli import main
+
+RATES = "error rates differ by 'region'"
+SPREAD = "random labels in 'region'"
+NEVER = "never audited in 'region'"
+
+
+def tables(rng, spread=None, n=1500):
+    """Ten regions of 2,000 units; rows of P are drawn from Dir(spread·p), or are the same."""
+    region, s = np.repeat([f"r{b}" for b in range(10)], 2000), rng.integers(0, 2, 20_000)
+    right = np.full((2, 10), [[0.9], [0.85]])
+    if spread is not None:
+        right = rng.beta(spread * right, spread * (1 - right))
+    wrong = rng.random(20_000) > right[s, np.repeat(np.arange(10), 2000)]
+    units = pd.DataFrame(
+        {"id": np.arange(20_000), "region": region, "predicted": np.where(wrong, 1 - s, s)}
+    )
+    audited = rng.choice(20_000, n, replace=False)
+    return units, units.iloc[audited].assign(true=s[audited])
+
+
+def findings(*tables, **options):
+    return {row["question"]: row for row in tu.check(*tables, **options).rows()}
+
+
+@pytest.mark.parametrize("option", ["by", "strata"])
+def test_rates_that_differ_are_seen_with_the_way_out(rng, option):
+    units, test = tables(rng, spread=20)
+    found = findings(units, test[["id", "true"]], id="id", **{option: "region"})
+    assert found[RATES]["doubt"]
+    assert found[RATES]["value"] == 1 / 500  # no shuffle of 499 is as uneven
+    parts = "groups" if option == "by" else "strata"
+    assert f"predicted differently in different {parts} (p = 0.002)" in found[RATES]["words"]
+    assert "leave `pooling` at its default" in found[RATES]["words"]
+    assert found[SPREAD]["value"] > 1e-6
+    assert found[NEVER] == {"question": NEVER, "value": {}, "doubt": False, "words": "none"}
+
+
+def test_groups_share_one_P_under_designs_without_base_rates(rng):
+    units, test = tables(rng, spread=20)
+    by = findings(units, test, by="region", design="by_class")
+    assert "groups share one set of rates; give `strata`" in by[RATES]["words"]
+    assert SPREAD not in by  # only a test set called random is tested
+    both = findings(units, test, by="region", strata="region", design="by_class")
+    assert "leave `pooling` at its default" in both[RATES]["words"]
+
+
+def test_where_rates_are_the_same_p_values_are_uniform(rng):
+    p = []
+    for _ in range(more(20)):
+        found = findings(*tables(rng), by="region")
+        p.append(found[RATES]["value"])
+        assert ("sign of it (p =" in found[RATES]["words"]) == (p[-1] >= 0.01)
+        assert found[RATES]["words"].startswith("no sign") == (p[-1] > 0.1)
+    assert abs(np.mean(p) - 0.5) < 5 * np.sqrt(1 / 12 / len(p))
+
+
+def test_the_rest_of_the_check_is_that_without_groups(rng):
+    units, test = tables(rng, n=300)
+    y = pd.Series(rng.lognormal(3, 1, len(units)))
+    units, test = units.assign(y=y), test.assign(y=y)
+    alone = findings(units, test, value="y", design="by_prediction")
+    found = findings(units, test, value="y", design="by_prediction", by="region", strata="id")
+    assert {question: found[question] for question in alone} == alone
+    assert set(found) - set(alone) == {
+        RATES,
+        NEVER,
+        "error rates differ by 'id'",
+        "never audited in 'id'",
+    }
+
+
+def test_audited_units_in_a_few_groups_only_are_seen_and_the_others_named(rng):
+    units, test = tables(rng)
+    test = test[test["region"].isin(["r0", "r1", "r2", "r3"])]
+    found = findings(units, test, by="region")
+    assert found["design 'random'"]["value"] > 1e-6  # predictions do not tell
+    assert found[SPREAD]["doubt"]
+    assert "`drawn_within`" in found[SPREAD]["words"]
+    assert found[NEVER]["value"] == {f"r{b}": 0.1 for b in range(4, 10)}
+    assert found[NEVER]["words"] == (
+        "6 of 10, with 60.0% of the population: r4 (10.0%), r5 (10.0%), r6 (10.0%), r7 (10.0%), "
+        "r8 (10.0%), …. Their figures rest on the others"
+    )
+    one = findings(units, test[test["region"] == "r0"], by="region")
+    assert one[RATES]["value"] is None
+    assert "cannot be seen" in one[RATES]["words"]
+
+
+def test_without_a_column_or_an_id_nothing_can_be_seen(rng):
+    units, test = tables(rng, spread=20)
+    nowhere = test.drop(columns="region")
+    found = findings(units, nowhere, by="region")
+    assert RATES not in found
+    assert found["the tables"]["doubt"]
+    assert "no column ['region']" in found["the tables"]["words"]
+    assert "cannot be seen. Name the `id` column" in found["the tables"]["words"]
+    with pytest.raises(tu.TrueupError, match="must have a column 'region'"):
+        tu.check(units, nowhere, strata="region")
+    with pytest.raises(tu.TrueupError, match="must have a column 'county'"):
+        tu.check(units, test, by="county")
+
+
+def test_the_command_says_the_same(rng, tmp_path):
+    units, test = tables(rng, spread=20)
+    units["size"] = np.where(units["id"] % 3, "small", "large")
+    paths = [str(tmp_path / "units.csv"), str(tmp_path / "test.csv")]
+    units.to_csv(paths[0], index=False)
+    test[test["region"] != "r7"][["id", "true"]].to_csv(paths[1], index=False)
+    arguments = [
+        "check",
+        *paths,
+        "--id",
+        "id",
+        "--by",
+        "region",
+        "--by",
+        "size",
+        "--strata",
+        "region",
+    ]
+    result = CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False)
+    found = {row["question"]: row for row in json.loads(result.stdout)}
+    both = "'region', 'size'"
+    assert set(found[f"never audited in {both}"]["value"]) == {"r7 / large", "r7 / small"}
+    assert found[NEVER]["value"] == {"r7": 0.1}
+    assert found[RATES]["doubt"]
+    assert found[f"error rates differ by {both}"]["doubt"]
+    assert f"random labels in {both}" in found
+    text = CliRunner().invoke(main, arguments, catch_exceptions=False).stdout
+    assert f"! {RATES}: {found[RATES]['words']}\n" in text
