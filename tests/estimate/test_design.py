@@ -6,7 +6,7 @@ import pytest
 from scipy.special import chdtrc
 
 import trueup as tu
-from trueup.estimate.design import chi_square_tail, design_p_value
+from trueup.estimate.design import _random_totals, chi_square_tail, design_p_value
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 14, 29, 200, 999])
@@ -29,6 +29,30 @@ def test_p_values_of_random_test_sets_are_not_too_small(v_hat, size, overlap, rn
     for level in (0.05, 0.2, 0.5):
         bound = level + 5 * np.sqrt(level * (1 - level) / len(p))
         assert (p <= level).mean() <= bound + 0.02  # chi-square is an approximation
+
+
+def test_units_in_many_small_groups_are_tested_like_those_in_few(rng):
+    """Test sets are drawn unit by unit where groups are many: compared with drawing all groups."""
+    v_hat = rng.integers(1, 9, 4000)
+    for overlap in (True, False):
+        drawn = np.array([*_random_totals(v_hat, 200, overlap, rng)])
+        assert (drawn.sum(axis=1) == 200).all()
+        assert not overlap or (drawn <= v_hat).all()
+        expected = 200 * v_hat / v_hat.sum()
+        found = ((drawn - expected) ** 2 / expected).sum(axis=1)
+        theirs = rng.multinomial(200, v_hat / v_hat.sum(), 2000)
+        if overlap:
+            theirs = rng.multivariate_hypergeometric(v_hat, 200, 2000, method="marginals")
+        other = ((theirs - expected) ** 2 / expected).sum(axis=1)
+        error = np.sqrt((found.var() + other.var()) / 2000)
+        assert abs(found.mean() - other.mean()) < 5 * error
+        p = design_p_value(theirs[:1], v_hat, overlap=overlap, rng=rng)
+        assert abs(p - (other >= other[0]).mean()) < 5 * np.sqrt(2 * p * (1 - p) / 2000) + 0.002
+        early = np.zeros((1, 4000), int)
+        early[0, :200] = 1  # only in the first groups, one in each
+        share = v_hat[:200].sum() / v_hat.sum()
+        assert share < 0.1
+        assert design_p_value(10 * early, 10 * v_hat, overlap=overlap, rng=rng) < 0.001
 
 
 def test_a_shifted_test_set_is_found():

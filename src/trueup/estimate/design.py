@@ -1,6 +1,6 @@
 """Whether the test set looks as if it was drawn the way the user says."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import erfc, lgamma
 from typing import NamedTuple
 
@@ -42,14 +42,30 @@ def design_p_value(
     if expected.min() >= EXPECTED_ENOUGH:
         shrink = 1 - (size - 1) / (N - 1) if overlap and N > 1 else 1.0
         return chi_square_tail(int(occurs.sum()) - 1, statistic / shrink)
-    if overlap and N < HYPERGEOMETRIC_LIMIT:
-        drawn = rng.multivariate_hypergeometric(
-            v_hat[occurs], size, SIMULATIONS, method="marginals"
-        )
-    else:
-        drawn = rng.multinomial(size, v_hat[occurs] / N, SIMULATIONS)
-    simulated = ((drawn - expected) ** 2 / expected).sum(axis=1)
+    simulated = np.array(
+        [
+            ((drawn - expected) ** 2 / expected).sum()
+            for drawn in _random_totals(v_hat[occurs], size, overlap, rng)
+        ]
+    )
     return float((1 + (simulated >= statistic * (1 - 1e-9)).sum()) / (1 + SIMULATIONS))
+
+
+def _random_totals(
+    v_hat: NDArray[np.int64], size: int, overlap: bool, rng: np.random.Generator
+) -> Iterator[NDArray[np.int64]]:
+    """Column totals of random test sets, one by one: there may be many thousand groups."""
+    N, last = int(v_hat.sum()), v_hat.cumsum()
+    inside = overlap and N < HYPERGEOMETRIC_LIMIT
+    by_unit = size < len(v_hat) and (size * 50 < N or not inside)
+    for _ in range(SIMULATIONS):
+        if by_unit:  # their groups, rather than the units of every group
+            units = rng.choice(N, size, replace=not inside, shuffle=False)
+            yield np.bincount(last.searchsorted(units, side="right"), minlength=len(v_hat))
+        elif inside:
+            yield rng.multivariate_hypergeometric(v_hat, size, method="marginals")
+        else:
+            yield rng.multinomial(size, v_hat / N)
 
 
 def chi_square_tail(freedom: int, x: float) -> float:
