@@ -150,6 +150,15 @@ def test_periods_add_up_to_the_whole_and_are_permissible(rng):
     assert np.array_equal(again.draws, est.draws)
 
 
+def test_the_chart_is_in_order_of_time_and_marks_audited_periods(rng):
+    table, test = series(rng, [0.3] * 11, 100, {10: 30})
+    spec = correct(table, test, draws=200).plot().to_dict()
+    layers = spec["concat"][0]["layer"]
+    shown = [[row["time"] for row in layer["data"]["values"]] for layer in layers]
+    assert shown[0] == [str(t) for t in range(1, 12)]
+    assert shown[-1] == ["10"]
+
+
 def test_totals_of_periods(rng):
     table, test = series(rng, [0.3, 0.5, 0.4], 400, {2: 80})
     y = rng.lognormal(0, 0.5, len(table))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import OptionError
+from trueup.estimate.periods.labels import when
 from trueup.estimate.result import Estimate
 from trueup.present.plots import style
 from trueup.present.plots.style import Palette, Spec
@@ -35,11 +36,16 @@ def groups_spec(
     colours = style.palette(theme)
     labels = est.groups.labels
     wanted = _chosen(est, classes)
-    over_time = len(labels) > 2 and all(period(label) for label in labels)
+    series = est.info.get("period") is not None
+    over_time = series or (len(labels) > 2 and all(period(label) for label in labels))
     limit = most or (MOST_PERIODS if over_time else MOST_GROUPS)
     notes = [f"{title(est)}; {percent(est.info['interval'])} intervals."]
     if over_time:
-        order = sorted(range(len(labels)), key=lambda b: str(labels[b][0]))[-limit:]
+        at = when([label[0] for label in labels]) if series else None
+        times = at if at is not None else [str(label[0]) for label in labels]
+        order = sorted(range(len(labels)), key=lambda b: times[b])[-limit:]
+        if series:
+            notes.append("Dots: audited periods.")
         panels = [_over_time(est, g, order, colours) for g in wanted]
         unit = "last"
     else:
@@ -146,10 +152,15 @@ def _over_time(est: Estimate, g: int, order: Sequence[int], colours: Palette) ->
     both = style.both_figures(colours, "strokeDash", legend=legend)
     tooltip = style.figure_tooltip("period", rows[0], style.range_format(ends))
     area = {"type": "area", "color": colours.corrected, "opacity": 0.25}
-    line = {"type": "line", "strokeWidth": 2, "point": len(rows) <= 60}
+    points_too = len(rows) <= 60 and est.info.get("period") is None
+    line = {"type": "line", "strokeWidth": 2, "point": points_too}
     layers = [
         style.layer(rows, area, x=x, y=y("lower"), y2={"field": "upper"}),
         style.layer(lines, line, x=x, y=y("value"), tooltip=tooltip, **both),
     ]
+    audited = {style.clean(label) for label in est.info.get("audited_periods", ())}
+    if seen := [row for row in rows if row["time"] in audited]:
+        dot = {"type": "point", "filled": True, "size": 110, "color": colours.corrected}
+        layers.append(style.layer(seen, dot, x=x, y=y("corrected"), tooltip=tooltip))
     title = style.heading(style.shortened(est.classes[g]))
     return {"title": title, "width": 560, "height": 150, "layer": layers}
