@@ -1,5 +1,7 @@
 """The sections of a report, each a function from an estimate to HTML."""
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 
 from trueup.errors import TrueupError
@@ -17,7 +19,7 @@ from trueup.present.sentences import METHODS, coverage, figures, what, whole
 from trueup.present.tables import published, shares
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
-from trueup.text import alike, percent, rounded, short
+from trueup.text import alike, listed, percent, rounded, short
 
 MOST_ROWS = 2000
 MOST_CELLS = 20
@@ -134,6 +136,11 @@ def data(est: Estimate) -> Markup:
 
 def design(est: Estimate) -> Markup:
     """What a careful statistician would ask of these tables."""
+    if (audited := est.info.get("audited_periods")) is not None:
+        words = (
+            f"The test set is of {_named(audited)}, and was checked against the predictions there"
+        )
+        return tag("p", f"{words}; what gives reason to doubt is among the warnings.")
     try:
         found = check_counts(
             est.counts,
@@ -156,11 +163,24 @@ def design(est: Estimate) -> Markup:
     return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
 
 
+def _named(labels: Sequence[Hashable]) -> str:
+    return listed([*map(str, labels)])
+
+
 def method(est: Estimate) -> Markup:
     """The method in two sentences, with its assumptions."""
     words, more = METHODS[est.info["method"]]["does"], [*METHODS[est.info["method"]]["needs"]]
-    if est.groups is not None:
-        more.append("Groups share the error rates; their base rates are pooled where they agree.")
+    if (audited := est.info.get("audited_periods")) is not None:
+        several = f"change evenly between the audits of {_named(audited)}"
+        rates = several if len(audited) > 1 else "are the same in all periods"
+        more.append(
+            f"That holds within the audited periods, here {_named(audited)}. Error rates {rates}; "
+            "base rates move from period to period as far as the data say."
+        )
+    elif est.groups is not None:
+        differ = "differ between groups as far as the audited units say"
+        rates = differ if est.info.get("group_rates") else "are the same in all groups"
+        more.append(f"Error rates {rates}; base rates are pooled where groups agree.")
     if "strata" in est.info:
         more.append("Within a stratum the error rates are the same for all units.")
     if "bands" in est.info:
