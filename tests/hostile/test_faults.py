@@ -88,7 +88,7 @@ def test_no_room_for_a_temporary_parquet_file(monkeypatch, tmp_path):
     def full(*_):
         raise duckdb.IOException("Could not write file: No space left on device")
 
-    monkeypatch.setattr("trueup.present.output._written_by_duckdb", full)
+    monkeypatch.setattr("duckdb.connect", full)
     with pytest.raises(tu.DataError, match="room for a temporary"):
         writer(str(tmp_path / "result.parquet"))(est)
     assert os.listdir(tmp_path) == []

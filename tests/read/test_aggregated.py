@@ -36,7 +36,7 @@ def rows(units):
 @pytest.mark.parametrize(
     "options",
     [{}, {"by": "region"}, {"strata": "region"}, {"design": "shifted", "value": "y"},
-     {"design": "by_class", "value": "y", "by": "region"}],
+     {"design": "by_class", "method": "constrained", "value": "y", "by": "region"}],
 )  # fmt: skip
 def test_rows_with_counts_give_what_their_units_give(units, rows, options):
     test_set = units.iloc[:200]
