@@ -84,7 +84,7 @@ def test_one_audit_agrees_with_weighted_draws_of_the_prior(rng):
 def test_levels_and_changes_are_covered(audits, rng):
     beta = 0.25 + 0.03 * np.arange(8)
     inside = []
-    for _ in range(more(25)):
+    for _ in range(more(15)):
         table, test = series(rng, beta, units=1000, audits=audits)
         est = correct(table, test, draws=1000, seed=int(rng.integers(2**31)))
         truth = table.filter(pl.col("true") == 0).group_by("month").len().sort("month")["len"]
