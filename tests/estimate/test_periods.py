@@ -160,7 +160,8 @@ def test_the_chart_is_in_order_of_time_and_marks_audited_periods(rng):
 
 
 def test_the_report_says_what_must_hold_of_periods(rng, tmp_path):
-    table, test = series(rng, [0.3] * 3, 300, {1: 40, 3: 40})
+    moved = [P, P, P[:, ::-1]]
+    table, test = series(rng, [0.3] * 3, 300, {1: 40, 3: 40}, moved)
     text = correct(table, test, draws=200).report(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "change evenly between the audits of 1 and 3" in text
     assert "checked against the predictions there" in text

@@ -49,7 +49,9 @@ class Series(NamedTuple):
     unlike: list[int]
 
 
-def draw_periods(counts: Counts, at: Floats, settings: Settings, panel: float = 0.0) -> Series:
+def draw_periods(
+    counts: Counts, at: Floats, settings: Settings, panel: float = 0.0, drifting: bool = False
+) -> Series:
     """Draw the counts or totals of every period; the first axis of `counts` are the periods.
 
     Parameters
@@ -62,14 +64,19 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, panel: float = 
         The options; `design` holds within the audited periods.
     panel : float
         The share of units that are in the next period too, with the same prediction and class.
+    drifting : bool
+        Whether error rates drift between the audits, of which there are then several.
     """
     rest, known = split(counts, settings.overlap)
     audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
     a = counts.n.sum(axis=2) * float(settings.from_population)
     v = rest.v_hat.astype(float)
     alpha = settings.prior.alpha
-    first = _first(counts, rest, a, settings) if len(audited) == 1 else None
-    model = Model(counts.n[audited], at[audited], at, alpha, v, a, first)
+    if drifting:
+        model = Model(counts.n[audited], at[audited], at, alpha, v, a)
+    else:  # the audits as one
+        first = _first(counts, rest, a, settings)
+        model = Model(counts.n.sum(axis=0)[None], at[audited[:1]], at, alpha, v, a, first)
     rng, R = settings.rng, settings.draws
     x, ess, _ = temper(
         model.draw_base(PARTICLES, rng), model.log_base, model.log_target, model.moving, rng,

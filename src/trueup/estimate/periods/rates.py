@@ -1,7 +1,8 @@
 """The error rates of every period, one P or rates that drift, and the steps of the base rates.
 
-One audit: one P for all periods, P_g ~ Dir(α_g + n_g) before the predictions are seen. Several:
-that is P at the first audit, and the log odds of its rows walk from audit to audit,
+One audit, or several that agree: one P for all periods, P_g ~ Dir(α_g + n_g) before the predictions
+are seen. Audits that differ: that is P at the first of them, and the log odds of its rows walk from
+audit to audit,
 
     log P_a,gh = log P_a−1,gh + δ √d_a z_a,gh + constant,   z standard normal,
 
@@ -26,8 +27,9 @@ from trueup.numerics.dirichlet import draw_dirichlet
 
 USUAL = 0.2
 """Scale of the half-Cauchy prior of σ, the step of log odds from one period to the next."""
-DELTA = (0.01, 1.0)
-"""Range of δ, log-uniform: from no drift that matters to odds that double from audit to audit."""
+DELTA, DRIFT = (0.005, 3.0), 0.3
+"""Range of δ and scale of its half-Cauchy prior: odds that change by a third from audit to audit.
+Audits of 100 units cannot tell such a drift from none, so a prior at 0 would deny it."""
 
 
 class First(NamedTuple):
@@ -113,7 +115,9 @@ class Model:
         rows, log_sigma = self._audited(x), self._log_sigma(x)
         fit = (self.n * np.log(rows)).sum(axis=(1, 2, 3))
         fit += (self.alpha * np.log(rows[:, 0])).sum(axis=(1, 2)) + self._later(x)
-        fit += log_sigma - np.log1p(np.exp(2 * (log_sigma - np.log(USUAL))))
+        fit += _log_half_cauchy(log_sigma, USUAL)
+        if len(self.n) > 1:
+            fit += _log_half_cauchy(self._log_delta(x), DRIFT)
         return np.asarray(fit + self.path(x).log_likelihood)
 
     def path(self, x: Floats) -> Path:
@@ -177,6 +181,11 @@ class Model:
 
     def _log_delta(self, x: Floats) -> Floats:
         return np.asarray(x[:, self.moving - 2])
+
+
+def _log_half_cauchy(log_x: Floats, scale: float) -> Floats:
+    """Log density of log x, up to a constant, where x is half-Cauchy."""
+    return np.asarray(log_x - np.log1p(np.exp(2 * (log_x - math.log(scale)))))
 
 
 def _normed(logs: Floats) -> Floats:

@@ -172,7 +172,7 @@ def method(est: Estimate) -> Markup:
     words, more = METHODS[est.info["method"]]["does"], [*METHODS[est.info["method"]]["needs"]]
     if (audited := est.info.get("audited_periods")) is not None:
         several = f"change evenly between the audits of {_named(audited)}"
-        rates = several if len(audited) > 1 else "are the same in all periods"
+        rates = several if est.info["drift"] is not None else "are the same in all periods"
         more.append(
             f"That holds within the audited periods, here {_named(audited)}. Error rates {rates}; "
             "base rates move from period to period as far as the data say."
