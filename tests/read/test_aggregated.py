@@ -97,7 +97,7 @@ def test_options_that_do_not_go_together(units, rows):
         tu.correct(rows, test_set, value="y", squares="y2")
     with pytest.raises(OptionError, match="`squares` needs `value`"):
         tu.correct(rows, test_set, count="count", squares="y2")
-    with pytest.raises(OptionError, match="a row is many"):
+    with pytest.raises(OptionError, match="cannot be combined with `count`"):
         tu.correct(rows, test_set, count="count", id="region")
     with pytest.raises(DataError, match="must count at least one unit"):
         tu.correct(rows.assign(count=0), test_set, count="count")
