@@ -27,7 +27,7 @@ MOST_CELLS = 20
 DIAGNOSTICS = {
     "draws": ("draws", "{:,}", "as asked for"),
     "ess": ("effective draws", "{:,.0f}", "as many independent draws would be as precise"),
-    "rhat": ("R-hat", "{:.3f}", "1 when chains agree; it should be below 1.01"),
+    "rhat": ("R-hat", "{:.3f}", "1 when chains agree; a warning says when they do not"),
     "chains": ("chains", "{:,}", "run side by side"),
     "sweeps": ("sweeps", "{:,}", "steps of each chain"),
     "sampler": ("sampler", "{}", "how the error rates were drawn"),
