@@ -125,6 +125,10 @@ def _periods() -> Iterator[str]:
     both = pl.concat([pl.DataFrame(audit), pl.DataFrame(later)])
     table["predicted"] = ["a"] * 2100 + ["b"] * 900 + ["a"] * 450 + ["b"] * 2550
     yield from warned(tu.correct, pl.DataFrame(table), both, **options)
+    small = pl.DataFrame(audit).gather_every(10)
+    both = pl.concat([small, small.with_columns(month=pl.lit(2, pl.Int64))])
+    table["predicted"] = (["a"] * 2100 + ["b"] * 900) * 2
+    yield from warned(tu.correct, pl.DataFrame(table), both, **options)
 
 
 def _no_answer() -> Iterator[str]:

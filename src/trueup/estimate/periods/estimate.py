@@ -27,6 +27,8 @@ FEW = 100
 LIKELY = 0.05
 """Audits that differ with a smaller p-value drift. Letting rates drift in any case had 2 to 4 times
 the squared error of growth where they do not (`python studies/periods.py`)."""
+SEEN, MUCH = 2.8, 0.1
+"""Standard errors of a change that is seen four times in five, and a change that matters."""
 MOST_CLASSES = 6
 """With more, the error rates are too many numbers to move all at once: with 15 classes chains took
 minutes, and intervals covered 73%."""
@@ -67,7 +69,7 @@ def estimate_periods(
     draws[:, order] = series.u
     named = [labels[order[t]] for t in audits]
     told = _doubts(counts, audits, named, settings)
-    told += _assumed(named, settings, evidence if drifting else None)
+    told += _assumed(counts, audits, named, settings, evidence if drifting else None)
     if series.ess < FEW:
         told.append(
             f"Only {series.ess:.0f} draws of the periods are effective: the ends of intervals are "
@@ -131,8 +133,14 @@ def _doubts(
     return found
 
 
-def _assumed(named: Sequence[Hashable], settings: Settings, evidence: Evidence | None) -> list[str]:
-    """Name what has to hold where nothing shows it, or what the audits say against it."""
+def _assumed(
+    counts: Counts,
+    audits: Any,
+    named: Sequence[Hashable],
+    settings: Settings,
+    evidence: Evidence | None,
+) -> list[str]:
+    """Name what has to hold where little shows it, or what the audits say against it."""
     if evidence is not None:
         return [
             f"Error rates have drifted between the audits of {list(named)} (p = "
@@ -140,7 +148,19 @@ def _assumed(named: Sequence[Hashable], settings: Settings, evidence: Evidence |
             "intervals of later periods grow with the time since the last audit."
         ]
     if len(named) > 1:
-        return []
+        n = counts.n[audits]
+        total = n.sum(axis=(0, 2))
+        p = (n.sum(axis=0).diagonal() + 1) / (total + 2)
+        seen = SEEN * np.sqrt(p * (1 - p) * (1 / np.maximum(n.sum(axis=2), 1)).sum(axis=0))
+        g = int(seen.argmax())
+        if seen[g] <= MUCH:
+            return []
+        return [
+            f"The audits of {list(named)} do not differ by more than chance, so error rates are "
+            f"assumed to be the same in all periods. But with {total[g]:,} test units of class "
+            f"{counts.classes[g]!r} a recall that changes by {seen[g]:.0%} would hardly be seen, "
+            "and growth may then be wrong. Audit more units of that class."
+        ]
     where = f"only period {named[0]!r} was audited"
     if settings.design == "shifted":
         where = "the test set is from elsewhere"
