@@ -80,8 +80,8 @@ def correct(
     ----------
     predictions, test_set : path or dataframe
         The population with a predicted class per unit, and the audited units with both classes.
-        A path of a CSV, Parquet or Arrow file, of a folder or a glob of them; or a table of pandas,
-        Polars, PyArrow, DuckDB, Ibis, Dask or Spark, which is counted where it is.
+        The path of a CSV, Parquet or Arrow file, or a folder or glob of them; or a table of pandas,
+        Polars, PyArrow, DuckDB, Ibis, Dask or Spark, which its own engine counts.
     predicted, true : str
         The class columns: `predicted` in both tables, `true` in the test set.
     value : str, optional
@@ -89,27 +89,27 @@ def correct(
     by : str or sequence of str, optional
         Column or columns: report per group, a group for each combination of labels. Groups add up
         to the whole, which is the same as without them. Base rates may differ between groups as
-        far as the data say; so may error rates, if the group of each audited unit is known.
+        far as the data show; so may error rates, if the group of each audited unit is known.
     period : str, optional
         Column with the period of each unit, in both tables: report per period. The test set is of
-        one period or several, and `design` is how it was drawn within them. Base rates move from
-        period to period as far as the data say. So do error rates if two periods or more were
-        audited; otherwise they are taken to be the same in all. Labels are years, quarters
+        one period or several, and `design` is how it was drawn within them. Base rates change from
+        period to period as far as the data show. So do error rates if two periods or more were
+        audited; otherwise they are assumed to be the same in all. Labels are years, quarters
         (2024-Q1), months (2024-03), weeks (2024-W07), days or numbers.
     panel : float
         With `period`: the share of units that are in the next period too, with the same class and
         the same prediction. Their errors then stay the same, and intervals of changes are
         narrower. By default units are taken to be new in each period.
     strata : str or sequence of str, optional
-        Column or columns within which the error rates differ: a P for each stratum.
+        Column or columns by which error rates differ: each stratum has its own rates.
     drawn_within : str or sequence of str, optional
-        Column or columns, known of every unit, within which the test set was drawn with any
-        allocation (audit strata: region, size class). The answer then holds whatever the
-        allocation; a stratum that was audited completely is known exactly. For the designs
+        Column or columns, known for every unit, within which the test set was drawn (audit strata:
+        region, size class). The answer then holds however many units were drawn from each
+        stratum; a stratum that was audited completely is known exactly. For the designs
         "random" and "by_prediction".
     pooling : {"partial", "none", "complete"}
-        How far the error rates of strata, or of groups, are drawn together: as far as the data
-        say, not at all (strata only), or one P for all.
+        How far strata, or groups, share their error rates: as far as the data show, not at all
+        (strata only), or the same rates for all.
     id : str, optional
         The unit's id in both tables. Then the test set needs neither `predicted` nor `value`:
         they come from the population.
@@ -136,7 +136,7 @@ def correct(
         "perks" (the default), "jeffreys", "uniform", ``Dirichlet(alpha, gamma)``, or one made by
         ``trueup.prior``: from an earlier audit, an expert's range, or any log density.
     noise : bool
-        Whether the interval includes the chance of which units are misclassified. Without it
+        Whether the interval allows for chance in which units are misclassified. Without it
         "bayes" and "constrained" are exactly the paper's three steps; `by` requires it.
     P : (K, K) or (R, K, K) array_like, optional
         Error rates that are known, or draws of them from elsewhere: rows true, columns predicted,
@@ -155,14 +155,14 @@ def correct(
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
         (by size, say). The method is then "difference", weighted (Hájek); "joint" if they are
-        proportional to `value`, as a work list of `draw` by size tells.
+        proportional to `value`, as in a work list that `draw` drew by size.
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
-        one block). The test set then counts as fewer units: its size over the design effect,
+        one block). The test set then counts as fewer units: its size divided by the design effect,
         which is in ``info["design_effect"]``.
     seconds : float
-        How long chains may take, where draws need them. If that is not enough, a warning gives
-        R-hat, and the draws depend on the machine.
+        Time limit for Markov chains, where a method needs them. If it is too short, a warning
+        gives R-hat, and the draws depend on the machine.
     count, squares : str, optional
         Columns of a population that is already aggregated: how many units a row stands for, and
         the sum of their squared values. `value` is then the sum of their values. The test set has
@@ -172,7 +172,7 @@ def correct(
         without it); the encoding of CSV files, such as "windows-1252"; columns whose numbers are
         codes, to be read as text.
     keep_draws : bool, optional
-        Whether to keep the draws of every group; by default while they take up to 200 MB.
+        Whether to keep the draws of every group; by default if they take at most 200 MB.
     executor : concurrent.futures.Executor, optional
         Where to draw groups, such as Dask's ``client.get_executor()``; by default threads here. The
         numbers are the same.
@@ -324,7 +324,7 @@ def correct_counts(
     seconds: float = SECONDS,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
-    """Correct counts or totals that are already numbers; see `correct` for the other options.
+    """Correct counts or totals from a matrix of test counts; see `correct` for the other options.
 
     Parameters
     ----------
@@ -337,8 +337,8 @@ def correct_counts(
         The sum of the value, and of its square, per predicted label. Without sums, units are
         counted; without squares the classification noise of totals cannot be known.
     test_sums, test_squares : (K, L) array_like, optional
-        The sum of the value, and of its square, of the test units per cell. Sums make the audited
-        units exact in totals.
+        The sum of the value, and of its square, of the test units per cell. With sums, the
+        audited part of a total is known exactly.
     classes : sequence, optional
         Names of the rows; by default 0, 1, ….
     predicted_classes : sequence, optional

@@ -61,8 +61,8 @@ def draw(
 ) -> Any:
     """Draw the units to label, as a table with an empty column for their true class.
 
-    Fill in that column and pass the table to `correct` as the test set: it reads there how the
-    units were drawn. The same seed draws the same units, whatever holds the table.
+    Fill in that column and pass the table to `correct` as the test set: the table records how the
+    units were drawn. The same seed draws the same units from a file or any kind of table.
 
     Parameters
     ----------

@@ -36,11 +36,11 @@ class Estimate:
     classes : tuple
         The K class labels.
     counts : Counts
-        The data in numbers.
+        The counted tables.
     whole : (R, K) array or None
         Draws of the counts or totals of the whole population; None for a method without draws.
     P : (R, K, K) array or None
-        The draws of the contingency matrix that they came from.
+        Draws of the error rates: rows true, columns predicted.
     M : (R, K, L) array or None
         Draws of the population's error matrix: units of true class g that were predicted h.
     info : dict
@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def draws(self) -> Floats | None:
-        """The draws: (R, K), or (R, G, K) with `by`; None if there are none or were not kept."""
+        """The draws: (R, K), or (R, G, K) with `by`; None if none were made or kept."""
         return self.whole if self.groups is None else self.groups.draws
 
     def rows(self) -> list[dict[str, Any]]:
@@ -100,10 +100,10 @@ class Estimate:
     ) -> list[dict[str, Any]]:
         """Return b − a and the growth (b − a)/a per class, with intervals.
 
-        `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns), or two
-        classes, without `by`. ``est.contrast(other)`` compares the wholes of two estimates,
-        other − est, taken as independent; with a warning where both rest on one test set. With
-        `share`, shares of the classes are compared.
+        `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns); without
+        `by`, two classes. ``est.contrast(other)`` is other − est for the whole populations of two
+        estimates, taken as independent; it warns if both rest on one test set. With `share`,
+        shares of the classes are compared.
         """
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
@@ -186,7 +186,7 @@ class Estimate:
         return GroupFigures(by, labels, figures, draws)
 
     def mean_value(self) -> list[dict[str, Any]]:
-        """Return the mean value of a class's units, its total over its units, with interval."""
+        """Return the mean value per unit of each class (its total / its units), with interval."""
         if not self.counts.totals or self.groups is not None:
             raise OptionError(
                 "`mean_value` needs an estimate with `value` and without `by`.",
@@ -199,7 +199,7 @@ class Estimate:
     def accuracy(self) -> list[dict[str, Any]]:
         """Return recall, precision and F1 of each class and the overall accuracy, with intervals.
 
-        They are the classifier's in the *population*, whatever the design of the test set: recall
+        They hold for the whole *population*, whatever the design of the test set: recall
         is the producer's accuracy, precision the user's. A dict has class (None for the overall
         one), measure, mean, sd, lower and upper.
         """
@@ -251,7 +251,7 @@ class Estimate:
         return self._derived_rows({"probability": chance})
 
     def plot(self, kind: str | None = None, **options: Any) -> Any:
-        """Return an Altair chart, with extra ``plot``; kinds are in `trueup.present.plots.plot`."""
+        """Return an Altair chart (needs the extra ``plot``); kinds: `trueup.present.plots.plot`."""
         return import_module("trueup.present.plots").plot(self, kind, **options)
 
     def report(self, path: str | Path, **options: Any) -> Path:
@@ -272,7 +272,7 @@ class Estimate:
         return str(_tables().html_table(self))
 
     def to_great_tables(self) -> Any:
-        """Return the figures as a Great Tables object, with extra ``tables``."""
+        """Return the figures as a Great Tables object (needs the extra ``tables``)."""
         return _tables().great_table(self)
 
     def sensitivity(self, priors: Any = ("jeffreys", "uniform")) -> Any:
@@ -284,7 +284,7 @@ class Estimate:
         return import_module("trueup.present.arviz").to_arviz(self)
 
     def again(self, **changes: Any) -> Estimate:
-        """Estimate once more from the same numbers and seed, with some options changed."""
+        """Return the estimate from the same data and seed, with some options changed."""
         if self._again is None:
             raise EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")
         return self._again(**changes)

@@ -22,8 +22,8 @@ class Dirichlet(Belief):
     alpha : array_like
         A number, or a (K, K) array: rows true, columns predicted.
     gamma : array_like, optional
-        A number, or a (K,) array. By default the row sums of `alpha`, so that the test set's
-        cells have one Dirichlet prior between them and the method `joint` stays exact.
+        A number, or a (K,) array. By default the row sums of `alpha`: all cells of the
+        test set then have one Dirichlet prior together, and the method `joint` is exact.
     name : str, optional
         What the result calls this prior.
 
@@ -88,10 +88,10 @@ def jeffreys(K: int, L: int | None = None, joint: bool = False) -> Concentration
 
 
 def perks(K: int, L: int | None = None, joint: bool = False) -> Concentrations:
-    """Perks' prior, the default: alpha = 1/K, one invented observation per row; Jeffreys at K = 2.
+    """Perks' prior, the default: alpha = 1/K, worth one test unit per row; Jeffreys at K = 2.
 
-    Jeffreys' 1/2 in each of the K² cells is K²/2 invented observations: 112 at K = 15. With L ≠ K
-    predicted labels it is one observation per row, alpha = 1/L; under `joint`, which draws
+    Jeffreys' 1/2 in each of the K² cells is worth K²/2 test units: 112 at K = 15. With L ≠ K
+    predicted labels it is one unit per row, alpha = 1/L; under `joint`, which draws
     columns, one per column: alpha = 1/K and gamma = L/K.
     """
     if joint:

@@ -129,7 +129,7 @@ def from_counts(
 ) -> Built:
     """Turn an earlier audit into a prior in which each of its units counts as `weight` units.
 
-    This is the power prior: weight 1 is as good as the test set at hand, 0 is nothing.
+    This is the power prior: with weight 1 its units count like today's test units.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def from_counts(
     rest : str or prior
         What was believed before that audit.
     base_rates : bool
-        Whether the shares of the true classes then say something about now as well. By default
-        they do not: classifiers last longer than populations.
+        Whether the earlier shares of the true classes still inform those of today. By default they
+        do not: populations change sooner than classifiers.
     classes : sequence, optional
         The labels of its rows and columns, if they may be in another order than now.
 
@@ -180,7 +180,7 @@ def from_counts(
 
 @recorded
 def diagonal(strength: float, *, rest: object = "perks") -> Built:
-    """Believe that the classifier is better than chance: `strength` invented units, all correct.
+    """Believe that the classifier is better than chance: `strength` correct units a row.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ def log_density(
         argument, ``f(P, np)``, it receives NumPy or ``jax.numpy``: use its functions rather than
         those of an imported NumPy, and NUTS can be used where weights do not suffice.
     reference : str or prior
-        A conjugate prior not far from it, from whose posterior draws are weighted; and the prior
-        of the base rates.
+        A conjugate prior close to it: draws from its posterior are weighted. Also the prior of the
+        base rates.
     smooth : bool
         False for a function with jumps or that JAX cannot differentiate: then chains that need
         no gradient replace NUTS. They are slower, but take any function.

@@ -27,7 +27,7 @@ TAU_GRID = np.geomspace(0.005, 12.0, 90)
 
 @recorded
 def logistic_normal(*, error: float = 0.1, sd: float = 1.0, rest: object = "perks") -> Built:
-    """Log odds log(p_gh / p_gg) of each error, normal around an expected error rate.
+    """Let the log odds log(p_gh / p_gg) of each error be normal around an expected error rate.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def truncated(
     rest : str or prior
         The prior that is truncated.
     recall : (float, float), optional
-        Bounds of every p_gg, as (0.5, 1).
+        Bounds of every p_gg, such as (0.5, 1).
     lower, upper : array_like
         Bounds of every rate: numbers or (K, K) arrays.
     """

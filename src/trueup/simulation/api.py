@@ -94,7 +94,7 @@ def simulate(
         (m, K, K) rates for m values.
     n : int or (K,) array_like
         Test units in total; or per predicted class (``design="by_prediction"``) or true class
-        (``"by_class"``). One number is spread in proportion to the classes there: for
+        (``"by_class"``). One number is divided in proportion to those classes: for
         ``"by_class"`` these are the fixed class counts of the paper's Table 1.
     N, base_rates : int and (K,) array_like
         A population by its size and the shares of its true classes; (S,) and (S, K) for strata.
@@ -114,7 +114,7 @@ def simulate(
     classes : sequence, optional
         Names of the classes.
     replications : int
-        How many.
+        The number of replications.
     seed : int, optional
         The same seed gives the same replications.
 

@@ -86,10 +86,10 @@ def check(
     encoding: str | None = None,
     text: str | Sequence[str] | None = None,
 ) -> Check:
-    """Report what is wrong or doubtful with these tables, before any estimate; see `correct`.
+    """Report what is wrong or doubtful in these tables, before any estimate; see `correct`.
 
-    With `by` or `strata` also whether error rates differ between groups or strata, whether the
-    audited units are spread over them like the population, and which have none.
+    With `by` or `strata`, also report whether error rates differ between them, whether the audited
+    units are spread over them like the population, and which have no audited unit.
     """
     from trueup.audit.work_list import read_design
     from trueup.count.gather import gather, gather_groups

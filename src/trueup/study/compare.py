@@ -67,7 +67,7 @@ class Comparison:
     def rows(self, simulation: str | None = None) -> list[dict[str, Any]]:
         """Return a dict per method and class: figures, each with its Monte Carlo error.
 
-        Of the simulation that the recommendation follows, or of one of ``info["simulations"]``.
+        From the simulation that the recommendation follows, or from the one that is named.
         """
         wanted = simulation or self.info["followed"]
         return [dict(row) for row in self._rows if row["simulation"] == wanted]
@@ -144,22 +144,22 @@ def compare(
     seed: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Comparison:
-    """Simulate the user's own case and see how well every method does, with the truth known.
+    """Simulate your own case, with a known truth, and report how well every method does.
 
     Totals of two tables are simulated twice: with one set of error rates for all units, and with
     predictions, values and true classes as in the test set. The recommendation follows the one in
-    which the default does worse, and says when they disagree.
+    which the default method does worse, and says so when the two disagree.
 
     Parameters
     ----------
     predictions, test_set : path or dataframe, optional
         As for `correct`. The truth to simulate is then the mean of their posterior, with the
-        units' own values; without a test set, `P` and `base_rates` are assumed. Tables are counted
-        where they are, values too (see `trueup.study.unit_values`).
+        units' own values; without a test set, give `P` and `base_rates`. Tables and their values
+        are counted by their own engine (see `trueup.study.unit_values`).
     predicted, true, value, id, overlap, classes, missing : optional
         As for `correct`.
     P, base_rates, N, values, test_base_rates : optional
-        The case by assumption; see `simulate`.
+        What to assume instead of tables; see `simulate`.
     n : int or (K,) array_like, optional
         Test units; by default as many as the test set has.
     interest : hashable, optional

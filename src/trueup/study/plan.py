@@ -68,15 +68,15 @@ def plan(
     text: str | Sequence[str] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Plan:
-    """Return how many units to label for a wanted precision, how to allocate them, and which next.
+    """Plan how many units to label for a wanted precision, from which classes, and which next.
 
     Parameters
     ----------
     predictions, test_set : path or dataframe, optional
         As for `correct`. With both, the test set is a pilot and its posterior is the truth to
-        plan for; without a test set `P` and `base_rates` are assumed, without either `N` too.
-        Tables are counted where they are, values too (see `trueup.study.unit_values`); only
-        `next` reads units, to choose among them.
+        plan for. Without a test set give `P` and `base_rates`, without predictions `N` too.
+        Tables and their values are counted by their own engine (see `trueup.study.unit_values`);
+        only `next` reads units, to choose among them.
     half_width : float, optional
         The wanted half-width of the interval, in units or in the value's own unit.
     cv : float, optional
@@ -95,8 +95,8 @@ def plan(
     P, base_rates, N, values, test_base_rates : optional
         What to assume; see `simulate`.
     worth : float, optional
-        How many test units the assumed rates are worth: the plan is then for rates around them,
-        from a Dirichlet prior. By default they are taken to be exact.
+        How sure you are of the assumed rates, as a number of test units: the plan then allows for
+        rates around them (a Dirichlet prior). By default they are taken to be exact.
     design : str
         "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
         there is nothing to allocate: the plan is one number.

@@ -47,7 +47,7 @@ export function makeAnswer(section, actions) {
     const pick = el("select", { "aria-label": "sentence about class" }, ...answer.classes.map((name, k) =>
       el("option", { value: k, selected: k === about }, name)));
     pick.addEventListener("change", () => { about = Number(pick.value); quote.textContent = answer.sentences[about]; });
-    return [el("h3", {}, "To copy into a text"), quote, el("p", { class: "row" }, pick, copyButton("Copy the sentence", () => quote.textContent))];
+    return [el("h3", {}, "A sentence for your text"), quote, el("p", { class: "row" }, pick, copyButton("Copy the sentence", () => quote.textContent))];
   }
 
   return {
@@ -81,7 +81,7 @@ function notes(answer) {
   const found = [];
   if (answer.inversion && !answer.inversion.permissible) {
     found.push(el("p", { class: "callout bad", id: "refused" }, el("b", {}, "Plain inversion refused. "),
-      `Inverting the test set’s error rates ${answer.inversion.words}. The corrected figures are possible ones only.`));
+      `Inverting the test set’s error rates ${answer.inversion.words}. The corrected figures take only possible values.`));
   }
   for (const words of answer.info.warnings) found.push(el("p", { class: "callout warn" }, el("b", {}, "Beware. "), words));
   return found;
@@ -102,7 +102,7 @@ function rowsTable(answer) {
     ...REST.map((name) => figure(row[name]))]);
   const made = table(header, rows, answer.totals ? "Totals per class" : "Units per class");
   const hidden = (answer.all_rows ?? rows.length) - rows.length;
-  if (hidden > 0) made.append(el("tfoot", {}, el("tr", {}, el("td", { colspan: header.length }, `${hidden.toLocaleString("en")} more rows are in the table to download.`))));
+  if (hidden > 0) made.append(el("tfoot", {}, el("tr", {}, el("td", { colspan: header.length }, `${hidden.toLocaleString("en")} more rows are in the table that you can download.`))));
   return made;
 }
 
@@ -116,7 +116,7 @@ function accuracy(answer) {
     names[row.measure], ...["mean", "lower", "upper"].map((name) => figure(row[name]))]);
   const made = table(["class", "measure", "mean", "from", "to"], rows, "Accuracy in the population");
   return [...(copy ? [copy] : []), el("details", { class: "accuracy" }, el("summary", {}, "How good is the classifier in the population?"),
-    el("p", {}, "Not the raw shares in the test set, which depend on how it was drawn."),
+    el("p", {}, "Estimated for the population: the raw shares in the test set depend on how it was drawn."),
     el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": "table of accuracies" }, made))];
 }
 

@@ -65,12 +65,12 @@ function numbersOf(kind, answer) {
   const rows = answer.rows;
   if (kind === "chains") {
     return table(["measure", "value"], ["ess", "rhat", "acceptance"].filter((name) => answer.info[name] !== undefined && answer.info[name] !== null)
-      .map((name) => [{ ess: "effective draws", rhat: "R̂ (1: the chains agree)", acceptance: "accepted share" }[name], show(answer.info[name])]));
+      .map((name) => [{ ess: "effective draws", rhat: "R̂ (1: the chains agree)", acceptance: "share of draws accepted" }[name], show(answer.info[name])]));
   }
   if (kind === "test_set" || kind === "plane") {
     const { test, classes } = answer;
     const share = kind === "plane";
-    return table([share ? "truly, and share predicted as" : "truly, and predicted as", ...classes], classes.map((name, g) => [name, ...test[g].map((n) => {
+    return table([share ? "true class; share predicted as" : "true class; predicted as", ...classes], classes.map((name, g) => [name, ...test[g].map((n) => {
       const all = test[g].reduce((a, b) => a + b, 0);
       return share ? (all ? `${((100 * n) / all).toFixed(1)}%` : "–") : String(n);
     })]));

@@ -8,12 +8,12 @@ import { parse } from "./format.js";
 
 const ROLES = ["predictions", "test_set"];
 const COLUMNS = [
-  ["predicted", "Predicted class", "in both files; with an id, in the predictions", "predictions"],
+  ["predicted", "Predicted class", "in both files; if you choose an id, only in the predictions", "predictions"],
   ["true", "True class", "in the test set", "test_set"],
-  ["value", "Value to total", "such as turnover or area; without it, units are counted", "predictions"],
+  ["value", "Value to total", "such as turnover or area; if none, units are counted", "predictions"],
   ["id", "Id of a unit", "in both files, to match the audited units", "predictions"],
   ["by", "Report per", "a group, such as region or month", "predictions"],
-  ["strata", "Error rates differ by", "such as size class; in both files", "predictions"],
+  ["strata", "Error rates differ by", "such as a size class, in both files", "predictions"],
 ];
 
 export function startFiles(limit) {
@@ -59,7 +59,7 @@ export function startFiles(limit) {
     $("choose").hidden = true;
     delete tables[role];
     if (file.size > limit) {
-      about.replaceChildren(el("p", { class: "error" }, `${file.name} is ${size(file.size)}; at most ${size(limit)} may come. Hint: start with “trueup serve --max-upload ${size(2 * file.size).replace(" ", "")}”, or use “trueup correct”.`));
+      about.replaceChildren(el("p", { class: "error" }, `${file.name} is ${size(file.size)}; the limit is ${size(limit)}. Hint: start with “trueup serve --max-upload ${size(2 * file.size).replace(" ", "")}”, or use “trueup correct”.`));
       return;
     }
     about.replaceChildren(el("p", {}, el("progress", { "aria-label": "sending" }), ` reading ${file.name}…`));
@@ -149,7 +149,7 @@ export function startFiles(limit) {
 function findings(found) {
   const doubts = found.filter((finding) => finding.doubt).length;
   return [el("h3", {}, "The check"),
-    el("p", { role: "status" }, doubts ? `${doubts} of ${found.length} to look at before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
+    el("p", { role: "status" }, doubts ? `Look at ${doubts} of these ${found.length} before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
     el("ul", {}, ...found.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
       el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}: `),
       finding.words)))];

@@ -31,7 +31,7 @@ export function startNumbers(examples) {
     if (request) return;
     next = null;
     asking?.abort();
-    if (problem) answer.clear("There is no answer while something in the form is not right.");
+    if (problem) answer.clear("Correct the marked field to get an answer.");
     else answer.clear([state.test, state.counts].flat(2).some(Boolean) ? `Still missing: ${waiting}.` : null);
   }
 
@@ -112,7 +112,7 @@ export function startNumbers(examples) {
       const { request } = toRequest(state);
       if (!request) return;
       button.disabled = true;
-      button.textContent = "Making it…";
+      button.textContent = "Preparing…";
       try {
         const response = await send("POST", `/api/numbers/${what}`, { body: request });
         save(await response.blob(), name);
