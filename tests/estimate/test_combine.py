@@ -127,7 +127,7 @@ def test_mean_values_are_totals_over_units(frame):
         sd = (row["upper"] - row["lower"]) / 4
         assert abs(row["estimate"] - truth[row["class"]]) < 5 * sd
         assert sd < truth[row["class"]] / 5
-    with pytest.raises(tu.TrueupError, match="`value` must be given"):
+    with pytest.raises(tu.TrueupError, match="needs an estimate with `value`"):
         tu.correct(frame, audited, seed=1).mean_value()
 
 

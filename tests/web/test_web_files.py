@@ -73,9 +73,7 @@ def test_the_answer_is_that_of_correct(person, tables):
     assert status == 200
     assert found["answer"]["rows"] == est.rows()
     assert found["answer"]["by"] == ["region"]
-    checked = trueup.check(
-        predictions, test_set, **{name: x for name, x in COLUMNS.items() if name != "by"}
-    )
+    checked = trueup.check(predictions, test_set, **COLUMNS)
     assert [row["words"] for row in found["check"]] == [f.words for f in checked.findings]
     assert not any("P̂" in row["question"] for row in found["check"])  # plain questions first
     assert "groups" in found["charts"]

@@ -30,7 +30,16 @@ class Matrix(NamedTuple):
         if self.labels is None or labels is None:
             return self.rows
         rows = self._places(labels, self.labels, "--classes")
-        across = self._places(columns or labels, self.columns or self.labels, "--predicted-classes")
+        own = self.columns or self.labels
+        across = self._places(columns or labels, own, "--predicted-classes")
+        shape = {len(self.rows), *(len(row) - len(own) + len(rows) for row in self.rows)}
+        if shape != {len(rows)}:
+            raise DataError(
+                f"{self.option} must have a row for each of {self.labels[:20]} with a number for "
+                f"each of {own[:20]}; got {len(self.rows)} rows of "
+                f"{sorted({len(row) for row in self.rows})} numbers.",
+                hint="look for a missing or an extra cell in the file.",
+            )
         return [[self.rows[g][h] for h in across] for g in rows]
 
     def _places(self, wanted: Sequence[Hashable], own: list[str], option: str) -> list[int]:

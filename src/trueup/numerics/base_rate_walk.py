@@ -46,6 +46,14 @@ class Seen(NamedTuple):
     step: Floats
     gaps: Floats
 
+    def together(self, x: Floats) -> Floats:
+        """Log density (R,) of what changes when all periods move by the same step."""
+        beta = softmax(x)
+        q = np.einsum("rtg,rtgh->rth", beta, self.rates)
+        fit = (self.v * np.log(np.maximum(q, 1e-300))).sum(axis=(1, 2))
+        fit += (self.a * np.log(np.maximum(beta, 1e-300))).sum(axis=(1, 2))
+        return np.asarray(fit - 0.5 * np.einsum("ri,ij,rj->r", x[:, 0], self.start, x[:, 0]))
+
     def near(self, x: Floats, t: int) -> Floats:
         """Log density (R,) of what depends on period t, up to a constant."""
         beta = softmax(x[:, t])
@@ -66,7 +74,7 @@ class Path(NamedTuple):
     """The likeliest path x (R, T, K−1), the log of its integrated likelihood (R,), and how to draw.
 
     `cover` and `ahead` (T of (R, K−1, K−1)) are the factors of the backward recursion, `own` roots
-    of a period's variance given its neighbours.
+    of a period's variance given its neighbours, `common` of that of a step of all periods.
     """
 
     x: Floats
@@ -74,6 +82,7 @@ class Path(NamedTuple):
     cover: list[Floats]
     ahead: list[Floats]
     own: Floats
+    common: Floats
     seen: Seen
 
     def draw(self, rng: np.random.Generator) -> Floats:
@@ -87,6 +96,10 @@ class Path(NamedTuple):
         for _ in range(SWEEPS):
             for t in range(T):
                 self._move(found, t, rng)
+            step = np.einsum("rij,rj->ri", self.common, rng.standard_normal((R, k)))
+            new = found + step[:, None]
+            take = np.log(rng.random(R)) < self.seen.together(new) - self.seen.together(found)
+            found[take] = new[take]
         return softmax(found)
 
     def _move(self, x: Floats, t: int, rng: np.random.Generator) -> None:
@@ -152,8 +165,10 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     fit = (v * np.log(np.maximum(q, 1e-300))).sum(axis=(1, 2))
     fit += (a * np.log(np.maximum(beta, 1e-300))).sum(axis=(1, 2))
     own = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(diagonal))
+    common = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(fisher.sum(axis=1) + start))
     seen = Seen(rates, v, a, start, step, gaps)
-    return Path(x, fit - 0.5 * energy + log_walk - 0.5 * log_det, cover, ahead, own, seen)
+    total = fit - 0.5 * energy + log_walk - 0.5 * log_det
+    return Path(x, total, cover, ahead, own, common, seen)
 
 
 def _first_guess(v: Floats, a: Floats) -> Floats:
