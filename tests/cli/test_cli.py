@@ -341,3 +341,15 @@ def test_a_strict_check_fails_on_doubts(tmp_path):
     result = CliRunner().invoke(main, ["check", files[0], str(few), "--id", "id", "--strict"])
     assert result.exit_code == 3
     assert "give reason to doubt" in result.stderr
+
+
+@pytest.mark.parametrize("cells", ["", ",1,7"])
+def test_a_labelled_matrix_with_a_missing_or_an_extra_cell_is_refused(tmp_path, cells):
+    """Extra cells were dropped without a word, and missing ones gave a traceback."""
+    path = tmp_path / "test.csv"
+    path.write_text(f",a,b\na,4{cells}\nb,2{cells}\n")
+    result = CliRunner().invoke(
+        main, ["numbers", "--test", str(path), "--predicted-counts", "10,90"]
+    )
+    assert result.exit_code == 2
+    assert "must have a row for each of ['a', 'b'] with a number for each" in result.output
