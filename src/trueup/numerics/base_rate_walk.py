@@ -156,18 +156,14 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     log_walk = 0.5 * np.linalg.slogdet(start)[1] + 0.5 * sum(
         np.linalg.slogdet(step / gap)[1] for gap in gaps
     )
-    energy = np.einsum("ri,ij,rj->r", x[:, 0], start, x[:, 0])
+    seen = Seen(rates, v, a, start, step, gaps)
+    energy = np.zeros(R)
     for t, gap in enumerate(gaps):
         jump = x[:, t + 1] - x[:, t]
         energy = energy + np.einsum("ri,rij,rj->r", jump, step / gap, jump)
-    beta = softmax(x)
-    q = np.einsum("rtg,rtgh->rth", beta, rates)
-    fit = (v * np.log(np.maximum(q, 1e-300))).sum(axis=(1, 2))
-    fit += (a * np.log(np.maximum(beta, 1e-300))).sum(axis=(1, 2))
     own = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(diagonal))
     common = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(fisher.sum(axis=1) + start))
-    seen = Seen(rates, v, a, start, step, gaps)
-    total = fit - 0.5 * energy + log_walk - 0.5 * log_det
+    total = seen.together(x) - 0.5 * energy + log_walk - 0.5 * log_det
     return Path(x, total, cover, ahead, own, common, seen)
 
 

@@ -7,7 +7,6 @@ draws of all periods give levels, changes and growth (see docs/method/periods.md
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +15,12 @@ from trueup.aggregate.allocation import allocate, squares
 from trueup.aggregate.means import Audited
 from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts, split
-from trueup.draws.rates import rates_of
 from trueup.draws.settings import Settings
-from trueup.estimate.periods.rates import First, Model
+from trueup.estimate.periods.rates import Model
 from trueup.numerics.arrays import Floats
 from trueup.numerics.base_rate_walk import find_path, softmax
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.tempered import temper
-from trueup.numerics.weights import resample
 
 PARTICLES = 1000
 """Draws of the error rates; those of the base rates and units share them out."""
@@ -75,8 +72,7 @@ def draw_periods(
     if drifting:
         model = Model(counts.n[audited], at[audited], at, alpha, v, a)
     else:  # the audits as one
-        first = _first(counts, rest, a, settings)
-        model = Model(counts.n.sum(axis=0)[None], at[audited[:1]], at, alpha, v, a, first)
+        model = Model(counts.n.sum(axis=0)[None], at[audited[:1]], at, alpha, v, a)
     rng, R = settings.rng, settings.draws
     x, ess, _ = temper(
         model.draw_base(PARTICLES, rng), model.log_base, model.log_target, model.moving, rng,
@@ -105,21 +101,6 @@ def _unlike(model: Model, rng: np.random.Generator) -> list[int]:
         if np.quantile(chi2, 0.02) > UNLIKE:
             found.append(t)
     return found
-
-
-def _first(counts: Counts, rest: Counts, a: Floats, settings: Settings) -> First:
-    """Draw one P given the audited period, or all periods where the test set is from elsewhere."""
-    audited = counts.n.sum(axis=(1, 2)) > 0
-    if settings.design == "shifted":
-        audited[:] = True
-    pooled, left = (
-        Counts(x.classes, counts.n.sum(axis=0), x.v_hat[audited].sum(axis=0))
-        for x in (counts, rest)
-    )
-    method = "joint" if settings.from_population else "full"
-    found = rates_of(pooled, left, replace(settings, method=method, progress=None))(PARTICLES)
-    kept = resample(found.log_weight, PARTICLES, settings.rng).indices
-    return First(found.P[kept], left.v_hat[None].astype(float), a[audited].sum(axis=0)[None])
 
 
 def _allocated(

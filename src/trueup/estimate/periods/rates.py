@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,21 +29,6 @@ USUAL = 0.2
 DELTA, DRIFT = (0.005, 3.0), 0.3
 """Range of δ and scale of its half-Cauchy prior: odds that change by a third from audit to audit.
 Audits of 100 units cannot tell such a drift from none, so a prior at 0 would deny it."""
-
-
-class First(NamedTuple):
-    """Draws of one P (R, K, K) given the audited periods as one table, whose v and a these are.
-
-    They are close to the draws for all periods, also with many classes.
-    """
-
-    P: Floats
-    v: Floats
-    a: Floats
-
-    def log_likelihood(self, P: Floats) -> Floats:
-        """What that table says of P, its base rates integrated out."""
-        return find_path(P, self.v, self.a, np.ones(len(P)), np.empty(0)).log_likelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +45,6 @@ class Model:
         The prior of P.
     v, a : (T, K) ndarray
         Units per predicted class whose true class is not known, and those per true class.
-    first : First, optional
-        Where draws of one P start; by default the rows given each audit alone.
     """
 
     n: NDArray[np.int64]
@@ -71,7 +53,6 @@ class Model:
     alpha: Floats
     v: Floats
     a: Floats
-    first: First | None = None
 
     @property
     def K(self) -> int:
@@ -88,8 +69,6 @@ class Model:
         """Draw (R, d): rows given all audits without drift, the rest from simple priors."""
         K, later = self.K, len(self.n) - 1
         rows = draw_dirichlet(self.alpha + self.n.sum(axis=0), size, rng)
-        if self.first is not None:
-            rows = self.first.P[:size]
         rows = np.maximum(rows, 1e-12)
         parts = [(np.log(rows[..., :-1]) - np.log(rows[..., -1:])).reshape(size, -1)]
         if later:
@@ -104,8 +83,6 @@ class Model:
         """Log density of `draw_base` in the numbers that are learned, up to a constant."""
         rows = self._first(x)
         fit = ((self.alpha + self.n.sum(axis=0)) * np.log(rows)).sum(axis=(1, 2))
-        if self.first is not None:
-            fit += self.first.log_likelihood(rows)
         return np.asarray(
             fit + self._later(x) - 0.5 * (self._log_sigma(x) - np.log(USUAL) + 1) ** 2
         )
