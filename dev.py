@@ -9,6 +9,8 @@ python3 dev.py flakes          run each random test 100 times with fresh seeds, 
                                --seconds S to stop repeating a test after S seconds of processor
                                time; other words go to pytest
 python3 dev.py docs            the documentation, as a site in `site/`
+python3 dev.py studies         print the tables of the pages again: hours; words choose some
+python3 dev.py mutants         plant faults in the core, one at a time: do the quick tests notice?
 python3 dev.py run CMD ...     any command inside the environment
 
 The first use makes `.venv` beside this file: with uv where it works, else with venv and pip.
@@ -34,23 +36,31 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 STAMP = VENV / ".trueup-installed"
+COMMANDS = {
+    "demo": "plot", "docs": "docs", "flakes": "test", "mutants": "test", "run": "",
+    "studies": "test", "test": "test",
+}  # fmt: skip
+"""Each command, and the extra that it needs."""
+SCRIPTS = {"mutants": "tests/mutants.py", "studies": "docs/reprint.py"}
 WORKERS = ("-n", "auto", "--dist", "loadgroup")
 
 
 def main(arguments: list[str]) -> int:
     """Run one command; its exit code is ours."""
     command, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
-    if command not in ("demo", "docs", "flakes", "test", "run") or (command == "run" and not rest):
+    if command not in COMMANDS or (command == "run" and not rest):
         print(__doc__)
         return 2
     if sys.version_info < (3, 11):  # noqa: UP036  (somebody may call it with an older one)
         print(f"trueup needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
         return 2
-    install({"demo": "plot", "docs": "docs", "flakes": "test", "test": "test"}.get(command, ""))
+    install(COMMANDS[command])
     if command == "demo":
         return call(PYTHON, "-m", "trueup", "demo", *rest)
     if command == "docs":
         return docs(rest)
+    if command in SCRIPTS:
+        return call(PYTHON, SCRIPTS[command], *rest)
     if command == "run":
         return call(*rest)
     return flakes(rest) if command == "flakes" else test(rest)
