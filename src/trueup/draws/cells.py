@@ -36,7 +36,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.score_curve import Curve, bend, start, step
 from trueup.numerics import special
 
 __all__ = ["CHAINS", "Changed", "Columns", "implied_shares", "implied_slopes", "learn_columns"]
@@ -69,10 +68,7 @@ MOST = 300.0
 
 
 class Columns(NamedTuple):
-    """One sweep of all C chains: κ, λ and υ (C,), m (C, K, H, B), x and d (C, K, H), s (C, K).
-
-    b, ε and e are those of the score's `Curve`.
-    """
+    """One sweep of all C chains: κ, λ and υ (C,), m (C, K, H, B), x and d (C, K, H), s (C, K)."""
 
     kappa: Floats
     m: Floats
@@ -81,9 +77,6 @@ class Columns(NamedTuple):
     x: Floats
     d: Floats
     s: Floats
-    b: Floats
-    epsilon: Floats
-    e: Floats
 
 
 class Changed(NamedTuple):
@@ -177,7 +170,6 @@ def learn_columns(
     rng: np.random.Generator,
     chains: int = CHAINS,
     shares: Floats | None = None,
-    score: tuple[Floats, Floats] | None = None,
 ) -> Generator[Columns, Changed | None, None]:
     """Draw (κ, m) from their posterior given the audited units: all chains, sweep after sweep.
 
@@ -195,9 +187,6 @@ def learn_columns(
         Prior of the columns of each predicted class.
     shares : (K, J) ndarray, optional
         The log base rates of the audit strata that homogeneity implies; J = 1 without.
-    score : (H, B) and (K, H) ndarrays, optional
-        The score of each cell, and 1 where the predicted class is the true one: see
-        `draws.score_curve`.
     rng : numpy.random.Generator
         Source of randomness.
     chains : int
@@ -217,8 +206,6 @@ def learn_columns(
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
     x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
     xE = np.repeat(np.maximum(x, TINY)[..., None], B, axis=-1)
-    curve = start((C, K, H), rng)
-    f = np.zeros((C, 1, 1, 1)) if score is None else bend(curve, *score)
     while True:
         S = xE.sum(axis=1)
         t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
@@ -228,15 +215,10 @@ def learn_columns(
         a, tz = np.repeat(X, J, axis=2) + t.sum(axis=-1), (t * z).sum(axis=-1)
 
         def fit(
-            slope: Floats,
-            w: Floats = w,
-            a: Floats = a,
-            tz: Floats = tz,
-            nu: Floats = nu,
-            f: Floats = f,
+            slope: Floats, w: Floats = w, a: Floats = a, tz: Floats = tz, nu: Floats = nu
         ) -> Floats:
             """Log density of the slopes (C, K, H) given tables and w, x integrated out."""
-            grown = (w * _odds(slope, z, _offset(nu, o) + f)).sum(axis=-1)
+            grown = (w * _odds(slope, z, nu[:, None, None] * o)).sum(axis=-1)
             return np.asarray(slope * tz - a * np.log1p(grown))
 
         here = fit(_slope(lam, s, d))
@@ -263,22 +245,16 @@ def learn_columns(
         gain = fit(_slope(lam, s, new)) - here - (new**2 - d**2) / (2 * var)
         d = np.where(-rng.standard_exponential(d.shape) < gain, new, d)
         upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
-        if score is not None:
-            wV = w * _odds(_slope(lam, s, d), z, _offset(nu, o))
-            curve = step(curve, *score, t, wV, a, rng)
-            f = bend(curve, *score)
-        E = _odds(_slope(lam, s, d), z, _offset(nu, o) + f)
+        E = _odds(_slope(lam, s, d), z, nu[:, None, None] * o)
         if J > 1:
             X, tau = _pooled(X, tau, t.sum(axis=-1), (w * E).sum(axis=-1), alpha, rng)
             a = np.repeat(X, J, axis=2) + t.sum(axis=-1)
         x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
         xE = np.maximum(x, TINY)[..., None] * E
-        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, *curve)
+        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s)
         if sent is not None:
-            kappa, _, lam, upsilon, x, d, s, *own = sent.to
-            curve = Curve(*own)
-            f = f if score is None else bend(curve, *score)
-            xE = np.maximum(x, TINY)[..., None] * _odds(_slope(lam, s, d), z, o[..., None] + f)
+            kappa, _, lam, upsilon, x, d, s = sent.to
+            xE = np.maximum(x, TINY)[..., None] * _odds(_slope(lam, s, d), z, o[None])
             tables, moved = _tables(sent.n), True
 
 
@@ -317,11 +293,7 @@ def _step_share(
 
 
 def _odds(slope: Floats, z: Floats, offset: Floats) -> Floats:
-    return np.asarray(np.exp(np.clip(slope[..., None] * z + offset, -MOST, MOST)))
-
-
-def _offset(nu: Floats, o: Floats) -> Floats:
-    return np.asarray((nu[:, None, None] * o)[..., None])
+    return np.asarray(np.exp(np.clip(slope[..., None] * z + offset[..., None], -MOST, MOST)))
 
 
 def _slope(lam: Floats, s: Floats, d: Floats) -> Floats:

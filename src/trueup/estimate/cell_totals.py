@@ -14,7 +14,6 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
-from trueup.count.scores import score_ranks
 from trueup.draws.cells import CHAINS, Columns, implied_shares, implied_slopes, learn_columns
 from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
@@ -65,7 +64,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     """Draw totals from the cells of `counts.bands`: columns learned, units and sums allocated."""
     assert counts.bands is not None
     rng, prior, K, L, J = settings.rng, settings.prior, counts.K, counts.L, counts.bands.strata
-    S, score = counts.bands.score_bands, None
     rest, known = split(counts.bands, settings.overlap)
     B = counts.bands.v_hat.size // (L * J)
     n, v_hat = counts.bands.n.reshape(K, L * J, B), counts.bands.v_hat.reshape(L * J, B)
@@ -74,12 +72,8 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
     z = np.zeros_like(v_hat, dtype=float)
     if counts.bands.u_hat is not None:
-        each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, counts.bands.u_hat))
-        z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
-    if S > 1:
-        ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
-        right = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
-        score = np.tile(ranks, (1, B // S)), right
+        each = scores(v_hat.reshape(L, J, B), counts.bands.u_hat.reshape(L, J, B))
+        z = np.tile(each, (L, 1))
     middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
     by_class = settings.design == "by_class"
     slopes = implied_slopes(n, v_hat, z, by_class)
@@ -93,7 +87,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     warm_up, enough = WARM_UP, RHAT
     if by_class:
         chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
-    states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares, score)
+    states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
         (state, draw_cells(state, n, rng), shares_of) for state in states
@@ -113,9 +107,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
             if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
                 residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b))
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam, b = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
@@ -132,8 +126,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         order = resample(log_weight, settings.draws, rng).indices
     info: dict[str, Any] = {
         "sampler": "cells",
-        "bands": B // S,
-        **({} if score is None else {"score bands": S, "score slope": float(np.median(b))}),
+        "bands": B,
         **({"audit strata": J} if J > 1 else {}),
         "concentration": float(np.median(kappa)),
         "homogeneity": float(np.median(lam)),
