@@ -14,7 +14,7 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
-from trueup.draws.cells import CHAINS, Columns, implied_shares, implied_slopes, learn_columns
+from trueup.draws.cells import CHAINS, Columns, frame, implied_shares, learn_columns
 from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
@@ -74,27 +74,25 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     if counts.bands.u_hat is not None:
         each = scores(v_hat.reshape(L, J, B), counts.bands.u_hat.reshape(L, J, B))
         z = np.tile(each, (L, 1))
-    middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
     by_class = settings.design == "by_class"
-    slopes = implied_slopes(n, v_hat, z, by_class)
     shares = None
     if J > 1:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
         shares = implied_shares(*by_stratum, prior.alpha)
-    z = z - middle[:, None]
+    basis = frame(n, v_hat, z, by_class, shares)
     # fewer for a few draws, as studies have them
     chains = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS))
     warm_up, enough = WARM_UP, RHAT
     if by_class:
         chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
-    states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares)
+    states = learn_columns(n, basis, prior.alpha, rng, chains)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
         (state, draw_cells(state, n, rng), shares_of) for state in states
     )
     arriving: Iterator[Any] = states
     if by_class:
-        arriving = cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
+        arriving = cells = draw_within_classes(states, n, v, basis, prior.alpha, rng)
     batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
     next(islice(arriving, warm_up, None))
     residual = None
