@@ -25,7 +25,8 @@ SCORED_BANDS = 12
 
 
 def cell_counts(
-    population: Figures, audited: Figures, whole: Counts, *, banded: bool, fineness: int = 0
+    population: Figures, audited: Figures, whole: Counts, *, banded: bool, fineness: int = 0,
+    from_population: bool = True,
 ) -> Counts | None:
     """Return the counts by cell: L·J·B·S columns, those of one predicted label side by side.
 
@@ -44,7 +45,9 @@ def cell_counts(
     if fineness:
         (population, fine), (audited, test) = (without_score(x) for x in (population, audited))
         n = int(audited.units.sum())
-        s, own, S = score_bands(population, fine, audited, test, L, most_bands(n, banded))
+        s, own, S = score_bands(
+            population, fine, audited, test, L, most_bands(n, banded, from_population)
+        )
         score = score_of(fine, fineness)
     strata = {label: j for j, label in enumerate(sorted_labels(_stratum(population, banded)))}
     J = len(strata)

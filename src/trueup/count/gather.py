@@ -11,7 +11,7 @@ from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
-from trueup.count.scores import check_score, score_classes, without_value
+from trueup.count.scores import FROM_POPULATION, check_score, score_classes, without_value
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.read.aggregated import looks_aggregated
 from trueup.read.table import (
@@ -132,10 +132,11 @@ def gather_groups(
     if columns.drawn_within:
         cells = _audit_strata(fine, found.whole, columns.drawn_within, notes, overlap, bands)
     elif bands or score:
-        cells = _fitting(cell_counts(*fine, found.whole, banded=bands, fineness=fineness), overlap)
+        scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
+        cells = _fitting(cell_counts(*fine, found.whole, banded=bands, **scored), overlap)
         if score and bands and cells is None:  # the audited values are not those of the population
             alone_scored = (without_value(x) for x in fine)
-            cells = cell_counts(*alone_scored, found.whole, banded=False, fineness=fineness)
+            cells = cell_counts(*alone_scored, found.whole, banded=False, **scored)
             cells = _fitting(cells, overlap)
         if score:
             notes += check_score(cells, fine[0], found.whole, score)

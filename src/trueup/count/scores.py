@@ -16,8 +16,8 @@ from trueup.read.table import CONTRADICTS, plain
 NOT_WITH_SCORE = (
     "by", "strata", "period", "drawn_within", "probability", "cluster", "count", "P",
 )  # fmt: skip
-WITH_SCORE = ("auto", "joint", "difference")
-DESIGNS = ("random", "by_prediction")
+FROM_POPULATION = ("random", "by_prediction")
+WITH_SCORE = {"random": ("auto", "joint", "difference"), "shifted": ("auto", "full")}
 MOST_CLASSES = 20
 LEAST, MOST = 4, 20
 """Bands of the score: twice the cube root of the number of audited units, within these."""
@@ -33,17 +33,19 @@ def refuse_with_score(asked: Mapping[str, Any]) -> None:
                 f"`score` cannot be combined with `{name}` yet.",
                 hint=f"leave out `score`, or `{name}`.",
             )
-    if asked["method"] not in WITH_SCORE:
+    design = asked["design"]
+    methods = WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
+    if asked["method"] not in methods:
         raise OptionError(
-            f"Method {asked['method']!r} has no use for `score`; methods with a score are "
-            f"{', '.join(map(repr, WITH_SCORE))}.",
+            f"Method {asked['method']!r} has no use for `score`; with design {design!r} these have:"
+            f" {', '.join(map(repr, methods))}.",
             hint="leave out `score`, or use method='auto'.",
         )
-    if asked["design"] not in DESIGNS:
+    if design == "shifted" and asked["value"] is not None:
         raise OptionError(
-            "`score` needs a test set drawn from the population, design 'random' or "
-            f"'by_prediction'; got {asked['design']!r}.",
-            hint="leave out `score`.",
+            "`score` cannot be combined with `value` for design 'shifted': values of a class may "
+            "differ from those of the test set.",
+            hint="leave out `score` for totals; counts can have it.",
         )
     if not asked["noise"]:
         raise OptionError("`score` needs noise=True; got False.", hint="leave out `score`.")
@@ -111,8 +113,15 @@ def without_score(figures: Figures) -> tuple[Figures, Integers]:
     return replace(figures, parts=[part[:-1] for part in figures.parts]), fine
 
 
-def most_bands(n: int, banded: bool) -> int:
-    """How many bands of the score: the more audited units, the more; fewer beside a value."""
+def most_bands(n: int, banded: bool, from_population: bool) -> int:
+    """How many bands of the score: the more audited units, the more; fewer beside a value.
+
+    A test set drawn within true classes, or elsewhere, must tell how each class is spread over all
+    cells, so that it needs more units for as many bands.
+    """
+    if not from_population:
+        import os
+        return int(os.environ.get("SB", "4"))
     if banded:
         return BESIDE_VALUE
     return int(np.clip(round(2 * n ** (1 / 3)), LEAST, MOST))

@@ -13,6 +13,11 @@ alone: λ = 1. With λ = 0 values say nothing of the true class beyond the predi
 classifiers are in between, and a class may be rare among middling values but not among small and
 large ones: d and κ are what they add. How far each holds is learned; s_g has an error of its own.
 
+With a score of the classifier, cells are also bands of it within the predicted class, and the last
+function is its normal score there. Its coefficient is b 1[g = h] + d_gh, b ~ U(0, STEEPEST): the
+log odds of being right rise by b per standard deviation (Platt's curve), in all predicted classes
+alike but for d. b = 0 is a score that tells nothing.
+
 Where the test set was drawn within J strata (`drawn_within`), h stands for predicted class and
 stratum, and one more level pools the strata j of a predicted class i:
 
@@ -50,6 +55,9 @@ Integers = NDArray[np.int64]
 
 SCALE = 0.1
 """Scale of υ, per standard deviation of the score."""
+STEEPEST = 3.0
+"""The largest b. The odds of being right then differ 400-fold between a unit whose score is one
+standard deviation above the mean of its predicted class and one whose score is one below."""
 BEND = 2.5
 """Makes the bend of normal scores vary about as much as the scores: its deviation is about 1."""
 KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
@@ -79,16 +87,18 @@ class Frame(NamedTuple):
 
     φ (R, H, B): functions of the cell, centred in each predicted class, each with coefficients of
     its own; `slopes`: those of the first that homogeneity implies, and their errors, both (K,);
-    `shares` (K, J): the log base rates of audit strata that it implies, with J > 1.
+    `shares` (K, J): the log base rates of audit strata that it implies, with J > 1. With a score of
+    the classifier, the last function is that, and `right` (K, H) is 1 where h is class g.
     """
 
     phi: Floats
     slopes: tuple[Floats, Floats]
     shares: Floats | None = None
+    right: Floats | None = None
 
 
 class Columns(NamedTuple):
-    """One sweep: κ, λ (C,), m (C, K, H, B), υ (C, R), x (C, K, H), d (C, K, H, R), s (C, K)."""
+    """One sweep: κ, λ, b (C,), m (C, K, H, B), υ (C, R), x (C, K, H), d (C, K, H, R), s (C, K)."""
 
     kappa: Floats
     m: Floats
@@ -97,6 +107,7 @@ class Columns(NamedTuple):
     x: Floats
     d: Floats
     s: Floats
+    b: Floats
 
 
 class Changed(NamedTuple):
@@ -112,11 +123,13 @@ def frame(
     z: Floats,
     within_classes: bool = False,
     shares: Floats | None = None,
+    confidence: tuple[Floats, Floats] | None = None,
 ) -> Frame:
     """Return the frame of cells with a score: φ_1 is the score, φ_2 its bend BEND·√(1 + z²).
 
     The bend has its linear part taken out; far from the middle it rises as |z| does, so that the
-    few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`.
+    few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`;
+    `confidence` is the classifier's own score of each cell (H, B), and where it is right (K, H).
     """
     slopes = implied_slopes(n, v_hat, z, within_classes)
     z = np.broadcast_to(z, v_hat.shape)
@@ -125,9 +138,11 @@ def frame(
     linear = z - (p * z).sum()
     spread = float((p * linear**2).sum())
     bend = bend - linear * ((p * linear * bend).sum() / spread if spread > 0 else 0.0)
-    phi = np.stack([z, bend] if spread > 0 else [z])
+    own = [] if confidence is None else [confidence[0]]
+    phi = np.stack([z, bend, *own] if spread > 0 else [z, *own])
     middle = (v_hat * phi).sum(axis=-1) / np.maximum(v_hat.sum(axis=-1), 1)
-    return Frame(phi - middle[..., None], slopes, shares)
+    right = None if confidence is None else confidence[1]
+    return Frame(phi - middle[..., None], slopes, shares, right)
 
 
 def implied_slopes(
@@ -227,7 +242,7 @@ def learn_columns(
         Chains side by side.
     """
     (K, H, B), C = n.shape, chains
-    phi, (centre, error), shares = known
+    phi, (centre, error), shares, right = known
     R, J = len(phi), 1 if shares is None else shares.shape[1]
     o = np.zeros((K, H)) if shares is None else np.tile(shares, (1, H // J))
     s = centre + error * rng.standard_normal((C, K))
@@ -235,10 +250,11 @@ def learn_columns(
     tables = _tables(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
     d, upsilon, lam = np.zeros((C, K, H, R)), np.full((C, R), SCALE), rng.random(C)
+    b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
     x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
-    E = _odds(_coefficients(lam, s, d), phi, nu[:, None, None] * o)
+    E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
     while True:
         xE = np.maximum(x, TINY)[..., None] * E
         S = xE.sum(axis=1)
@@ -263,44 +279,49 @@ def learn_columns(
             return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p((w * E).sum(axis=-1)))
 
         if J > 1:
-            old = _coefficients(lam, s, d)
+            old = _coefficients(lam, s, d, b, right)
             nu = _step_share(nu, partial(fit, old), t_gh * o, rng)
             fit, E = partial(fit, nu=nu), _odds(old, phi, nu[:, None, None] * o)
-        here = fit(_coefficients(lam, s, d), E=E)
+        here = fit(_coefficients(lam, s, d, b, right), E=E)
         near = np.abs(lam + 0.2 * rng.standard_normal(C))
         for new in (np.where(near > 1, 2 - near, near), rng.random(C)):
-            there = fit(_coefficients(new, s, d))
+            there = fit(_coefficients(new, s, d, b, right))
             inside = (new >= 0) & (new <= 1)
             yes = inside & (-rng.standard_exponential(C) < (there - here).sum(axis=(1, 2)))
             lam, here = np.where(yes, new, lam), np.where(yes[:, None, None], there, here)
+        if right is not None:
+            for new in (reflected(b + 0.4 * rng.standard_normal(C)), STEEPEST * rng.random(C)):
+                there = fit(_coefficients(lam, s, d, new, right))
+                yes = -rng.standard_exponential(C) < (there - here).sum(axis=(1, 2))
+                b, here = np.where(yes, new, b), np.where(yes[:, None, None], there, here)
         # a fresh s_g from its prior, or one that keeps most of the old: the likelihood decides
         for r in (0.0, 0.9):
             noise = np.sqrt(1 - r**2) * error * rng.standard_normal((C, K))
             new = centre + r * (s - centre) + noise
-            there = fit(_coefficients(lam, new, d))
+            there = fit(_coefficients(lam, new, d, b, right))
             yes = -rng.standard_exponential((C, K)) < (there - here).sum(axis=2)
             s, here = np.where(yes, new, s), np.where(yes[..., None], there, here)
         d, upsilon, here = _stretch(
-            d, upsilon, here, lambda d: fit(_coefficients(lam, s, d)), rng  # noqa: B023
+            d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
         )  # fmt: skip
         precision = 1 / upsilon[:, None, None] ** 2
         step = 2.0 / np.sqrt(R * (a[..., None] + precision))
         new = d + step * rng.standard_normal(d.shape)
-        gain = fit(_coefficients(lam, s, new)) - here
+        gain = fit(_coefficients(lam, s, new, b, right)) - here
         gain -= (precision * (new**2 - d**2)).sum(axis=-1) / 2
         d = np.where((-rng.standard_exponential(gain.shape) < gain)[..., None], new, d)
         upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
-        E = _odds(_coefficients(lam, s, d), phi, nu[:, None, None] * o)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
         grown = (w * E).sum(axis=-1)
         if J > 1:
             X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
         xE = np.maximum(x, TINY)[..., None] * E
-        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s)
+        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
-            kappa, _, lam, upsilon, x, d, s = sent.to
-            E = _odds(_coefficients(lam, s, d), phi, o[None])
+            kappa, _, lam, upsilon, x, d, s, b = sent.to
+            E = _odds(_coefficients(lam, s, d, b, right), phi, o[None])
             tables, moved = _tables(sent.n), True
 
 
@@ -350,11 +371,18 @@ def _odds(coef: Floats, phi: Floats, offset: Floats) -> Floats:
     return np.asarray(np.exp(np.clip(curve(coef, phi) + offset[..., None], -MOST, MOST)))
 
 
-def _coefficients(lam: Floats, s: Floats, d: Floats) -> Floats:
-    """Coefficients (C, K, H, R) of the functions: λ s_g + d_gh1, then d_gh2."""
+def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | None) -> Floats:
+    """Coefficients (C, K, H, R) of the functions: λ s_g + d_gh1, d_gh2, then b 1[g=h] + d_gh3."""
     coef = d.copy()
     coef[..., 0] += (lam[:, None] * s)[..., None]
+    if right is not None:
+        coef[..., -1] += b[:, None, None] * right
     return coef
+
+
+def reflected(b: Floats) -> Floats:
+    """Reflect steps of b into its range."""
+    return np.asarray(STEEPEST - np.abs(STEEPEST - np.abs(b) % (2 * STEEPEST)))
 
 
 def _tables(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:

@@ -24,7 +24,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.cells import KAPPAS, SCALE, Changed, Columns, Frame, curve
+from trueup.draws.cells import (
+    KAPPAS,
+    SCALE,
+    STEEPEST,
+    Changed,
+    Columns,
+    Frame,
+    curve,
+    reflected,
+)
 from trueup.draws.samplers.tilted import log_rates
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
@@ -54,6 +63,7 @@ def draw_within_classes(
     `n` (K, H, B) are the audited units and `v_hat` (H, B) those that were not audited; `known` and
     `alpha` are those of `learn_columns`.
     """
+    moves = MOVES if known.right is None else (*MOVES, "score", "slopes")
     state = next(states)
     n_g, more = n.sum(axis=(1, 2)), np.broadcast_to(n, state.m.shape)
     prior = alpha.sum(axis=0)[:, None] / n.shape[2]
@@ -65,7 +75,7 @@ def draw_within_classes(
         t = _sizes(np.exp(log_c) * rho[:, None], n_g, rng)
         log_r = np.log(np.maximum(t, LEAST))[:, :, None, None] + np.log(rho)[:, None]
         now = _weighed(state, log_r, n, log_c, rng)
-        for what in MOVES:
+        for what in moves:
             to, log_prior = _propose(now.state, what, known, alpha, rng)
             new = _weighed(to, log_r, n, None, rng)
             log_ratio = log_prior + (new.log_weight - now.log_weight).sum(axis=(1, 2))
@@ -147,7 +157,12 @@ def _propose(
         kappa = KAPPAS[np.clip(to, 0, len(KAPPAS) - 1)]
         return state._replace(kappa=kappa), np.where(inside, 0.0, -np.inf)
     some = (rng.random((C, 1, H)) < 0.5) | (rng.random((C, 1, 1)) < 0.5)
-    if what in ("first", "second"):  # by differences between chains of the other half
+    if what == "score":  # from its prior, or near
+        near = reflected(state.b + 0.4 * rng.standard_normal(C))
+        b = np.where(rng.random(C) < 0.5, near, STEEPEST * rng.random(C))
+        grown = ((b - state.b)[:, None, None] * known.right)[..., None] * known.phi[-1]
+        moved, log_prior = state._replace(b=b), np.zeros(C)
+    elif what in ("first", "second"):  # by differences between chains of the other half
         step, slope = _differences(state, what == "first", some, rng)
         log_prior = (alpha * step - state.x * np.expm1(step)).sum(axis=(1, 2))
         fall = slope * (2 * state.d + slope) / (2 * state.upsilon[:, None, None] ** 2)

@@ -14,6 +14,7 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
+from trueup.count.scores import score_ranks
 from trueup.draws.cells import CHAINS, Columns, frame, implied_shares, learn_columns
 from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
@@ -53,10 +54,11 @@ def in_cells(counts: Counts, settings: Settings) -> bool:
         return False
     if settings.prior.tilt is not None:
         return False
-    if settings.design == "by_class":
+    if not settings.from_population:
         rows = settings.method == "full" or settings.asked == "auto"
         few = counts.K <= MOST_CLASSES and counts.bands.strata == 1
-        return rows and few and counts.totals
+        valued = counts.totals and settings.design == "by_class"
+        return rows and few and (valued or counts.bands.score_bands > 1)
     return settings.method == "joint"
 
 
@@ -64,6 +66,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     """Draw totals from the cells of `counts.bands`: columns learned, units and sums allocated."""
     assert counts.bands is not None
     rng, prior, K, L, J = settings.rng, settings.prior, counts.K, counts.L, counts.bands.strata
+    S, confidence = counts.bands.score_bands, None
     rest, known = split(counts.bands, settings.overlap)
     B = counts.bands.v_hat.size // (L * J)
     n, v_hat = counts.bands.n.reshape(K, L * J, B), counts.bands.v_hat.reshape(L * J, B)
@@ -72,14 +75,18 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
     z = np.zeros_like(v_hat, dtype=float)
     if counts.bands.u_hat is not None:
-        each = scores(v_hat.reshape(L, J, B), counts.bands.u_hat.reshape(L, J, B))
-        z = np.tile(each, (L, 1))
-    by_class = settings.design == "by_class"
+        each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, counts.bands.u_hat))
+        z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
+    if S > 1:
+        ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
+        right = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
+        confidence = np.tile(ranks, (1, B // S)), right
+    by_class = not settings.from_population
     shares = None
     if J > 1:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
         shares = implied_shares(*by_stratum, prior.alpha)
-    basis = frame(n, v_hat, z, by_class, shares)
+    basis = frame(n, v_hat, z, by_class, shares, confidence)
     # fewer for a few draws, as studies have them
     chains = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS))
     warm_up, enough = WARM_UP, RHAT
@@ -105,9 +112,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
             if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
                 residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        total, joint, units, kappa, lam, b = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
@@ -124,7 +131,8 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         order = resample(log_weight, settings.draws, rng).indices
     info: dict[str, Any] = {
         "sampler": "cells",
-        "bands": B,
+        "bands": B // S,
+        **({} if S == 1 else {"score bands": S, "score slope": float(np.median(b))}),
         **({"audit strata": J} if J > 1 else {}),
         "concentration": float(np.median(kappa)),
         "homogeneity": float(np.median(lam)),
