@@ -127,6 +127,7 @@ def correct(
 
 @main.command()
 @shared.column_options(required=True)
+@score_option
 @by_option
 @strata_option
 @shared.aggregated_options

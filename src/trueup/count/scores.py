@@ -21,6 +21,8 @@ WITH_SCORE = {"random": ("auto", "joint", "difference"), "shifted": ("auto", "fu
 MOST_CLASSES = 20
 LEAST, MOST = 4, 20
 """Bands of the score: twice the cube root of the number of audited units, within these."""
+ELSEWHERE = 4
+"""Bands of the score for a test set drawn within true classes, or elsewhere."""
 BESIDE_VALUE = 5
 """Bands of the score beside bands of the value."""
 
@@ -28,14 +30,15 @@ BESIDE_VALUE = 5
 def refuse_with_score(asked: Mapping[str, Any]) -> None:
     """Refuse options of `correct` with which a score would be ignored."""
     for name in NOT_WITH_SCORE:
-        if asked[name] is not None and asked[name] is not False and asked[name] != ():
+        given = asked.get(name)
+        if given is not None and len(np.atleast_1d(np.asarray(given, dtype=object))):
             raise OptionError(
                 f"`score` cannot be combined with `{name}` yet.",
                 hint=f"leave out `score`, or `{name}`.",
             )
     design = asked["design"]
     methods = WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
-    if asked["method"] not in methods:
+    if asked.get("method", "auto") not in methods:
         raise OptionError(
             f"Method {asked['method']!r} has no use for `score`; with design {design!r} these have:"
             f" {', '.join(map(repr, methods))}.",
@@ -47,7 +50,7 @@ def refuse_with_score(asked: Mapping[str, Any]) -> None:
             "differ from those of the test set.",
             hint="leave out `score` for totals; counts can have it.",
         )
-    if not asked["noise"]:
+    if not asked.get("noise", True):
         raise OptionError("`score` needs noise=True; got False.", hint="leave out `score`.")
 
 
@@ -120,8 +123,7 @@ def most_bands(n: int, banded: bool, from_population: bool) -> int:
     cells, so that it needs more units for as many bands.
     """
     if not from_population:
-        import os
-        return int(os.environ.get("SB", "4"))
+        return ELSEWHERE
     if banded:
         return BESIDE_VALUE
     return int(np.clip(round(2 * n ** (1 / 3)), LEAST, MOST))

@@ -21,6 +21,7 @@ from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.estimate.assumptions import Residual
+from trueup.estimate.calibration import reliability
 from trueup.estimate.classical import calibrated, no_width
 from trueup.estimate.design import DOUBTFUL
 from trueup.numerics import special
@@ -79,8 +80,8 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
     if S > 1:
         ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
-        right = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
-        confidence = np.tile(ranks, (1, B // S)), right
+        same = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
+        confidence = np.tile(ranks, (1, B // S)), same
     by_class = not settings.from_population
     shares = None
     if J > 1:
@@ -109,12 +110,16 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     for done in range(1, MOST_BATCHES + 1):
         for state, c, rho in islice(cells, batch):
             M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
+            theta = (c * rho[:, None]).reshape(chains, K, L, -1, S)
+            correct = state.b if confidence is None else _right(theta.sum(axis=3), confidence[1])
+            theta, M = theta.sum(axis=(3, 4)), M.reshape(chains, K, L, -1).sum(axis=3)
             if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
                 residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b))
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b, correct))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam, b = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        total, joint, units, kappa, lam, b, right = (
+            np.stack(x, axis=1) for x in zip(*kept, strict=True)
+        )
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
@@ -132,7 +137,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     info: dict[str, Any] = {
         "sampler": "cells",
         "bands": B // S,
-        **({} if S == 1 else {"score bands": S, "score slope": float(np.median(b))}),
         **({"audit strata": J} if J > 1 else {}),
         "concentration": float(np.median(kappa)),
         "homogeneity": float(np.median(lam)),
@@ -140,6 +144,14 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         "rhat": float(worst),
         "warnings": [],
     }
+    if confidence is not None:
+        tail = (1 - settings.interval) / 2
+        learned = np.quantile(right.reshape(-1, L, S), [0.5, tail, 1 - tail], axis=0)
+        info |= {
+            "score_bands": S,
+            "score_slope": float(np.median(b)),
+            "calibration": reliability(counts, settings.interval, learned),
+        }
     evidence = None if residual is None else residual.evidence()
     if evidence is not None:
         info["residual"] = {"p_value": evidence.p_value, "words": evidence.words}
@@ -159,6 +171,12 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     M = units.reshape(-1, K, L)[order]
     M = M if rest is counts.bands else M + counts.n
     return Answer(draws[order], P, beta[order], M, info=info)
+
+
+def _right(theta: Floats, right: Floats) -> Floats:
+    """The share of each predicted label and band of its score that is right: (C, L, S)."""
+    own = np.einsum("ckhs,kh->chs", theta, right)
+    return np.asarray(own / np.maximum(theta.sum(axis=1), 1e-300))
 
 
 def stratified(counts: Counts, settings: Settings) -> Answer:
