@@ -43,6 +43,7 @@ def correct(
     predicted: str = "predicted",
     true: str = "true",
     value: str | None = None,
+    score: str | Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     period: str | None = None,
     panel: float = 0.0,
@@ -86,6 +87,11 @@ def correct(
         The class columns: `predicted` in both tables, `true` in the test set.
     value : str, optional
         The numeric column to total; by default units are counted.
+    score : str or sequence of str, optional
+        Column, in both tables, of the classifier's confidence in the predicted class: a
+        probability, a margin, a log-probability; any number, higher is more sure. Or one column for
+        each class, in the order of `classes`. Only the order of the scores within a predicted
+        class is used; how right they are is learned from the test set.
     by : str or sequence of str, optional
         Column or columns: report per group, a group for each combination of labels. Groups add up
         to the whole, which is the same as without them. Base rates may differ between groups as
@@ -189,6 +195,7 @@ def correct(
     from trueup.audit.work_list import read_design
     from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
+    from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.written import written
 
@@ -204,7 +211,9 @@ def correct(
                 hint="leave it out, or correct each of its groups by itself.",
             )
         by = period
-    columns = Columns(predicted, true, value, id, by, strata, drawn_within)  # type: ignore[arg-type]
+    columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
+    if columns.score:
+        refuse_with_score(asked)
     if columns.drawn_within and (
         design in ("by_class", "shifted") or isinstance(prior, Regression)
     ):
@@ -261,7 +270,9 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
-        bands=(direct or rows or bool(columns.drawn_within)) and count is None and not period,
+        bands=(direct or rows or bool(columns.drawn_within or columns.score))
+        and count is None
+        and not period,
         design=design,
     )
     if design == "random" and columns.parts and period is None:

@@ -7,22 +7,27 @@ import pytest
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws import cells
-from trueup.draws.cells import KAPPAS, SCALE, implied_slopes, learn_columns
+from trueup.draws.cells import KAPPAS, SCALE, Frame, frame, implied_slopes, learn_columns
 
 K, H, B = 2, 2, 4
-Z = np.array([[-1.5, -0.5, 0.5, 1.5], [-1.0, -0.2, 0.4, 2.0]])
+PHI = np.array(
+    [
+        [[-1.5, -0.5, 0.5, 1.5], [-1.0, -0.2, 0.4, 2.0]],
+        [[1.2, -0.6, -0.8, 1.5], [0.9, -0.9, -0.6, 2.5]],
+    ]
+)
 ALPHA = np.full((K, H), 0.5)
 CENTRE, ERROR = np.array([0.8, -0.6]), np.array([0.3, 0.5])
 
 
 def truth(rng):
     """Draw (κ, λ, c) from the prior, and the audited units from c."""
-    upsilon = SCALE * abs(rng.standard_cauchy())
+    upsilon = SCALE * abs(rng.standard_cauchy(2))
     lam, kappa = rng.random(), rng.choice(KAPPAS)
-    slope = (lam * (CENTRE + ERROR * rng.standard_normal(K)))[:, None]
-    slope = slope + upsilon * rng.standard_normal((K, H))
+    coef = upsilon * rng.standard_normal((K, H, 2))
+    coef[..., 0] += (lam * (CENTRE + ERROR * rng.standard_normal(K)))[:, None]
     x = np.maximum(rng.standard_gamma(ALPHA), 1e-300)
-    m = x[..., None] * np.exp(slope[..., None] * Z)
+    m = x[..., None] * np.exp(np.clip(np.einsum("khr,rhb->khb", coef, PHI), -300, 300))
     m /= m.sum(axis=0)
     c = rng.standard_gamma(np.maximum(kappa * m, 1e-300))
     c = np.where(c.sum(axis=0) > 0, c / np.maximum(c.sum(axis=0), 1e-300), m)
@@ -31,12 +36,12 @@ def truth(rng):
     return kappa, lam, c.sum(axis=(1, 2))[0], n
 
 
-def ranks(rng, replications, alpha=ALPHA, z=Z):
+def ranks(rng, replications, alpha=ALPHA, phi=PHI):
     """Where the truth stands among a draw of each of 40 chains: evenly, if all is right."""
     found = []
     for _ in range(replications):
         kappa, lam, share, n = truth(rng)
-        states = learn_columns(n, z, (CENTRE, ERROR), alpha, rng, chains=40)
+        states = learn_columns(n, Frame(phi, (CENTRE, ERROR)), alpha, rng, chains=40)
         last = next(islice(states, 60, None))
         c = draw_cells(last, n, rng).sum(axis=(2, 3))[:, 0]
         noise = rng.random(40) - 0.5  # κ is on a grid: ties are broken at random
@@ -68,7 +73,7 @@ def test_the_truth_has_an_even_rank(rng):
 
 @pytest.mark.slow
 def test_calibration_finds_slopes_of_the_wrong_sign(rng):
-    found = ranks(rng, 150, z=-Z)
+    found = ranks(rng, 150, phi=-PHI)
     assert max(even(column) for column in found.T) > 7
 
 
@@ -104,3 +109,31 @@ def test_units_count_by_how_many_they_stand_for():
     weighted, _ = implied_slopes(drawn, whole.sum(axis=0), score)
     assert weighted == pytest.approx(everything, rel=0.02)
     assert implied_slopes(drawn, drawn.sum(axis=0), score)[0] != pytest.approx(everything, rel=0.02)
+
+
+def test_the_bend_has_no_slope_and_no_middle():
+    """φ_2 is unrelated to the score over the population; both are centred in each prediction."""
+    v_hat = np.array([[40, 300, 500, 100, 9], [3, 60, 80, 40, 20]])
+    z = np.array([-2.5, -0.8, 0.1, 1.1, 3.0])
+    phi = frame(np.zeros((2, 2, 5), int), v_hat, z).phi
+    assert (v_hat * phi).sum(axis=-1) == pytest.approx(np.zeros((2, 2)), abs=1e-9)
+    one = phi[:, 0] - (v_hat.sum(axis=0) * phi[:, 0]).sum(axis=-1, keepdims=True) / v_hat.sum()
+    assert (v_hat.sum(axis=0) * one[0] * one[1]).sum() == pytest.approx(0.0, abs=1e-9)
+    assert (phi[1][:, [0, -1]] > phi[1][:, [2]]).all()  # higher at both ends than in the middle
+
+
+def test_a_class_at_both_ends_is_found_there(rng):
+    """Shares 0.6, 0.1, 0.6 over small, middling and large values, and only one unit at the top."""
+    z = np.linspace(-2.5, 2.5, 11)
+    share = 0.1 + 0.5 * (np.abs(z) > 1.6)
+    units = np.array([12, 20, 40, 60, 60, 60, 60, 60, 40, 20, 1])
+    second = np.minimum(np.rint(share * units).astype(int), units)
+    n = np.stack([units - second, second])[:, None]
+    known = frame(n, 10 * n.sum(axis=0), z)
+    states = learn_columns(n, known, np.full((2, 1), 0.5), rng, chains=40)
+    m = np.mean([state.m[:, 1, 0].mean(axis=0) for state in islice(states, 60, 160)], axis=0)
+    assert m[-1] > 0.4
+    assert m[5] < 0.15
+    straight = learn_columns(n, known._replace(phi=known.phi[:1]), np.full((2, 1), 0.5), rng, 40)
+    m = np.mean([state.m[:, 1, 0].mean(axis=0) for state in islice(straight, 60, 160)], axis=0)
+    assert m[-1] < 0.4  # the planted bug: no bend

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells import implied_slopes, learn_columns
+from trueup.draws.cells import frame, learn_columns
 from trueup.draws.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess
 from trueup.numerics.weights import effective_size
@@ -15,7 +15,7 @@ N = np.array([[[3, 2, 0], [1, 1, 2]], [[0, 1, 0], [0, 1, 0]]])
 V_HAT = np.array([[400, 900, 200], [300, 500, 700]])
 Z = np.array([[-1.0, 0.1, 1.2], [-0.9, -0.2, 0.8]])
 ALPHA = np.array([[6.0, 3.0], [2.0, 5.0]])
-SLOPES = implied_slopes(N, V_HAT, Z, True)
+KNOWN = frame(N, V_HAT, Z, True)
 
 
 def shares(c, rho):
@@ -27,7 +27,7 @@ def shares(c, rho):
 def weighted(rng, sweeps, sign=-1):
     """Mean and variance of `shares` by draws for a random test set, weighted by Π β^(−n_g)."""
     found = []
-    states = learn_columns(N, Z, SLOPES, ALPHA, rng, chains=400)
+    states = learn_columns(N, KNOWN, ALPHA, rng, chains=400)
     prior = ALPHA.sum(axis=0)[:, None] / 3
     for state in islice(states, 100, 100 + sweeps):
         c = draw_cells(state, N, rng)
@@ -44,8 +44,8 @@ def weighted(rng, sweeps, sign=-1):
 
 @pytest.mark.slow
 def test_posterior_is_that_of_weighted_draws(rng):
-    states = learn_columns(N, Z, SLOPES, ALPHA, rng, chains=40)
-    cells = draw_within_classes(states, N, V_HAT, Z, SLOPES, ALPHA, rng)
+    states = learn_columns(N, KNOWN, ALPHA, rng, chains=40)
+    cells = draw_within_classes(states, N, V_HAT, KNOWN, ALPHA, rng)
     x = np.stack([shares(c, rho) for _, c, rho in islice(cells, 100, 600)], axis=1)
     mean, var, size = weighted(rng, 300)
     wrong, _, _ = weighted(rng, 50, sign=0)  # the planted bug: a test set drawn at random

@@ -10,7 +10,7 @@ from tests.seeds import more
 
 import trueup as tu
 from trueup.cli import main
-from trueup.draws.cells import KAPPAS, learn_columns
+from trueup.draws.cells import KAPPAS, Frame, learn_columns
 
 
 def population(rng, N=4000):
@@ -158,8 +158,8 @@ def test_strata_have_an_even_rank(rng):
         c = np.maximum(rng.standard_gamma(np.maximum(kappa * m, 1e-300)), 1e-300)
         c /= c.sum(axis=0)
         n = np.moveaxis(rng.multinomial(units[:, 0], c.T), -1, 0)[..., None]
-        z, flat = np.zeros((H * J, 1)), (np.zeros(K), np.full(K, 1e-6))
-        states = learn_columns(n, z, flat, alpha, rng, chains=40, shares=shares)
+        flat = Frame(np.zeros((1, H * J, 1)), (np.zeros(K), np.full(K, 1e-6)), shares)
+        states = learn_columns(n, flat, alpha, rng, chains=40)
         last = next(islice(states, 80, None))
         a = np.maximum(last.kappa[:, None, None, None] * last.m + n, 1e-300)
         drawn_c = rng.standard_gamma(a)

@@ -77,6 +77,12 @@ estimate_options = shared.together(
 
 
 by_option = click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
+score_option = click.option(
+    "--score",
+    multiple=True,
+    help="Column of the confidence in the predicted class; or repeated, one for each class in the "
+    "order of --classes.",
+)
 strata_option = click.option(
     "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
 )
@@ -84,6 +90,7 @@ strata_option = click.option(
 
 @main.command()
 @shared.column_options(required=True)
+@score_option
 @by_option
 @click.option("--period", help="Column with the period (2024-03, …) of each unit: a series.")
 @click.option(
@@ -120,6 +127,7 @@ def correct(
 
 @main.command()
 @shared.column_options(required=True)
+@score_option
 @by_option
 @strata_option
 @shared.aggregated_options

@@ -1,4 +1,4 @@
-"""Bands of the value: from the fine bands of one scan to the few that cells are made of."""
+"""Bands of value and score: from the fine bands of one scan to the few that cells are made of."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -8,9 +8,10 @@ import numpy as np
 
 from trueup.count.counts import Counts
 from trueup.count.parts import Figures, sorted_labels
+from trueup.count.scores import most_bands, score_bands, without_score
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
-from trueup.read.table import NEGATIVE, ZERO
+from trueup.read.table import NEGATIVE, ZERO, score_of
 
 MOST_CLASSES = 20
 """Learning the columns takes 3 s of processor time at 15 classes and 15 s at 20."""
@@ -19,20 +20,35 @@ MOST_BANDS, MOST_CELLS, LEAST_BANDS, FEWEST = 24, 60, 8, 4
 of each. With 16 for two classes, class and value
 still go together within a band where class means differ a hundredfold."""
 
+SCORED_BANDS = 12
+"""Bands of the value at most, when the score has bands too."""
+
 
 def cell_counts(
-    population: Figures, audited: Figures, whole: Counts, *, banded: bool
+    population: Figures, audited: Figures, whole: Counts, *, banded: bool, fineness: int = 0,
+    from_population: bool = True,
 ) -> Counts | None:
-    """Return the counts by cell: L·J·B columns, those of one predicted label side by side.
+    """Return the counts by cell: L·J·B·S columns, those of one predicted label side by side.
 
-    A part of the figures is an audit stratum (none without `drawn_within`) and, if `banded`, a fine
-    band of the value (`read.table.fine_bands`) after it. Bands are merged within each stratum.
+    A part of the figures is an audit stratum (none without `drawn_within`) and after it, if
+    `banded`, a fine band of the value (`read.table.fine_bands`) and, with a `fineness`, one of the
+    score (`read.table.fine_scores`). Bands of the value are merged within each stratum, those of
+    the score within each predicted label.
     None if the audited units do not fit into the population's cells, as when their values differ
     from the population's, if there is only one cell per label, or with bands and many classes.
     """
     K, L = whole.K, whole.L
-    if banded and K > MOST_CLASSES:
+    if (banded or fineness) and K > MOST_CLASSES:
         return None
+    score, S = None, 1
+    s, own = (np.zeros(len(x.parts), dtype=np.int64) for x in (population, audited))
+    if fineness:
+        (population, fine), (audited, test) = (without_score(x) for x in (population, audited))
+        n = int(audited.units.sum())
+        s, own, S = score_bands(
+            population, fine, audited, test, L, most_bands(n, banded, from_population)
+        )
+        score = score_of(fine, fineness)
     strata = {label: j for j, label in enumerate(sorted_labels(_stratum(population, banded)))}
     J = len(strata)
     at = np.array([strata[label] for label in _stratum(population, banded)], dtype=np.int64)
@@ -42,20 +58,26 @@ def cell_counts(
     cell, seen, B = at * 0, where * 0, 1
     if banded:
         most = int(np.clip(MOST_CELLS // (K * J), LEAST_BANDS if J == 1 else FEWEST, MOST_BANDS))
+        most = min(most, SCORED_BANDS) if fineness else most
         cell, seen, B = _bands(population, audited, at, where, J, most)
-    if J * B == 1 or (seen < 0).any():
+    if J * B * S == 1 or (seen < 0).any() or (own < 0).any():
         return None
 
-    def add(figures: Figures, j: Integers, band: Integers, *rows: int) -> list[Any]:
-        found = figures.added((*figures.at, j, band), (*rows, L, J, B))
-        return [x.reshape(*rows, L * J * B) for x in found]
+    def add(figures: Figures, *rest: Integers) -> list[Any]:
+        rows = (K,) if len(figures.at) == 2 else ()
+        found = figures.added((*figures.at, *rest), (*rows, L, J, B, S))
+        return [x.reshape(*rows, L * J * B * S) for x in found]
 
-    v_hat, *sums = add(population, at, cell)
-    n, *test_sums = add(audited, where, seen, K)
+    v_hat, *sums = add(population, at, cell, s)
+    n, *test_sums = add(audited, where, seen, own)
     u_hat, w_hat, t, t2 = [*sums, *test_sums] if whole.totals else [None] * 4
+    if score is not None:
+        weighed = replace(population, sums=population.units * np.clip(score, -1e200, 1e200))
+        score = add(weighed, at, cell, s)[1] / np.maximum(v_hat, 1)
     return replace(
-        whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J
-    )
+        whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J,
+        score=score, score_bands=S,
+    )  # fmt: skip
 
 
 def _stratum(figures: Figures, banded: bool) -> list[tuple[Hashable, ...]]:

@@ -39,9 +39,11 @@ class Counts:
     t: Floats | None = None  # (…, K, L) Σy and Σy² of the test units, for audited units and
     t2: Floats | None = None  # classical variances
     signed: bool = False  # whether some y is negative: then totals have no bound at 0
-    bands: Counts | None = None  # by cell: predicted label, audit stratum, band; L·J·B columns
+    bands: Counts | None = None  # by cell: predicted label, audit stratum, bands; L·J·B·S columns
     columns: tuple[Hashable, ...] | None = None  # the L predicted labels, if not the classes
     strata: int = 1  # J, the audit strata (`drawn_within`) that the cells of `bands` distinguish
+    score: Floats | None = None  # (L·J·B·S,) mean score of each cell of `bands`, if it has any
+    score_bands: int = 1  # S, bands of the score within each predicted label and band of the value
 
     @property
     def K(self) -> int:
@@ -106,6 +108,18 @@ class Counts:
             bands=None,
             **{name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS},
         )
+
+    def unscored(self) -> Counts:
+        """Return cells without bands of the score: added up over them."""
+        S = self.score_bands
+        if S == 1:
+            return self
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        added: Any = {
+            name: None if x is None else x.reshape(*x.shape[:-1], -1, S).sum(axis=-1)
+            for name, x in arrays.items()
+        }
+        return replace(self, **added, score=None, score_bands=1)
 
     def part(self, which: Any) -> Counts:
         """Return one part, or some of them."""

@@ -11,11 +11,13 @@ from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
+from trueup.count.scores import FROM_POPULATION, check_score, score_classes, without_value
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.read.aggregated import looks_aggregated
 from trueup.read.table import (
     Missing,
     Progress,
+    Score,
     Table,
     Tally,
     class_kind,
@@ -24,8 +26,8 @@ from trueup.read.table import (
     require_columns,
 )
 
-BAND = "trueup band"
-"""The column of fine bands, while both tables are counted."""
+BAND, SCORE_BAND = "trueup band", "trueup score band"
+"""The columns of fine bands of value and score, while both tables are counted."""
 MOST_NAMED = 5  # how many offenders a message lists
 
 
@@ -52,8 +54,8 @@ def gather_groups(
     class, stratum or value are refused, or left out and reported; rows without a group are a group
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
     group and stratum come from the population. With `bands`, the same scan counts fine bands of the
-    value, and `whole.bands` has cells of them and of audit strata (`drawn_within`); groups and
-    strata have none. The whole is then counted in a scan of its own, so that groups do not change
+    value and of the score, and `whole.bands` has cells of them and of audit strata
+    (`drawn_within`); groups and strata have none. The whole is then counted in a scan of its own, so that groups do not change
     it. `design` says whether a label that is never true must be asked about.
     """
     if missing not in ("refuse", "leave_out"):
@@ -65,6 +67,7 @@ def gather_groups(
     value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
     absent = _check_columns(population, test_set, columns)
     test_parts = strata if absent else parts
+    score = columns.score if bands else ()
     bands = bands and value is not None and not strata
     if columns.drawn_within:
         parts = test_parts = columns.drawn_within
@@ -79,6 +82,14 @@ def gather_groups(
         if columns.id is None:
             test_set = test_set.banded(BAND, value)
         parts = test_parts = (*parts, BAND)
+    fineness = 0
+    if score:
+        fineness = 4 if bands else 8
+        made = Score(score, columns.predicted, score_classes(score, classes), fineness)
+        population = population.scored(SCORE_BAND, made)
+        if columns.id is None:
+            test_set = test_set.scored(SCORE_BAND, made)
+        parts = test_parts = (*parts, SCORE_BAND)
 
     how: dict[str, Any] = {"missing": missing, "nullable": by}
     whole = population.tally([*parts, columns.predicted], value, progress=progress, **how)
@@ -99,7 +110,7 @@ def gather_groups(
     fine = _figures(whole, predicted), _figures(audited, labels, predicted)
     bands = bands and alone is None
     figures = fine
-    if bands or columns.drawn_within:
+    if bands or columns.drawn_within or score:
         figures = fine[0].merged(), fine[1].merged()
     found = assemble(
         *figures,
@@ -120,8 +131,15 @@ def gather_groups(
     cells = None
     if columns.drawn_within:
         cells = _audit_strata(fine, found.whole, columns.drawn_within, notes, overlap, bands)
-    elif bands:
-        cells = _fitting(cell_counts(*fine, found.whole, banded=True), overlap)
+    elif bands or score:
+        scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
+        cells = _fitting(cell_counts(*fine, found.whole, banded=bands, **scored), overlap)
+        if score and bands and cells is None:  # the audited values are not those of the population
+            alone_scored = (without_value(x) for x in fine)
+            cells = cell_counts(*alone_scored, found.whole, banded=False, **scored)
+            cells = _fitting(cells, overlap)
+        if score:
+            notes += check_score(cells, fine[0], found.whole, score)
     return replace(found, whole=alone or replace(found.whole, bands=cells))
 
 
@@ -206,6 +224,12 @@ def _check_columns(population: Table, test_set: Table, columns: Columns) -> list
     parts = (*columns.parts, *columns.drawn_within)
     kinds = require_columns(population, [*wanted, *parts])
     test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
+    require_columns(population, columns.score)
+    if match is None and (absent := [x for x in columns.score if x not in test_kinds]):
+        raise DataError(
+            f"{test_set.name} must have the score too; it has no column {absent[0]!r}.",
+            hint="add the column, or name the `id` column: scores then come from the population.",
+        )
     found = {f"{predicted!r} of {population.name}": class_kind(population, predicted, kinds)}
     for column in (true, predicted):
         if column in test_kinds:

@@ -15,8 +15,8 @@ TAKEN = ("class", "part", *FIGURES)
 class Columns:
     """What each column of the two tables is for; see `correct`.
 
-    `by`, `strata` and `drawn_within` may be given as one name, several or None, and are tuples
-    afterwards.
+    `by`, `strata`, `drawn_within` and `score` may be given as one name, several or None, and are
+    tuples afterwards.
 
     Examples
     --------
@@ -31,6 +31,7 @@ class Columns:
     by: tuple[str, ...] = ()
     strata: tuple[str, ...] = ()
     drawn_within: tuple[str, ...] = ()
+    score: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for option in ("predicted", "true", "value", "id"):
@@ -38,7 +39,7 @@ class Columns:
             optional = option in ("value", "id")
             if not (name is None and optional) and not _is_name(name):
                 raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
-        for option in ("by", "strata", "drawn_within"):
+        for option in ("by", "strata", "drawn_within", "score"):
             object.__setattr__(self, option, names(option, getattr(self, option)))
         if self.drawn_within and self.parts:
             raise OptionError(

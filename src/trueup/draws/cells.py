@@ -3,14 +3,20 @@
 Cell ℓ = (h, b) is predicted class h crossed with band b of the value. Its column
 c_·ℓ = Pr(s = · | cell ℓ) has the prior Dir(κ m_ℓ), with
 
-    m_gℓ = x_gh exp((λ s_g + d_gh) z_ℓ) / S_ℓ,   S_ℓ the sum of the same over g,
-    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1),  d_gh ~ N(0, υ²),  υ ~ half-Cauchy(SCALE),  log κ ~ U.
+    m_gℓ = x_gh exp(λ s_g φ_1ℓ + Σ_r d_ghr φ_rℓ) / S_ℓ,   S_ℓ the sum of the same over g,
+    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-Cauchy(SCALE),  log κ ~ U.
 
-z_ℓ is the band's score, centred in each predicted class, so that x_·h/Σx ~ Dir(α_·h) speaks of its
-middle: the prior of `joint`. s_g is the slope of the log odds of class g in the value that the
-paper's homogeneity implies, when values depend on the true class alone: λ = 1. With λ = 0 values
-say nothing of the true class beyond the prediction. Real classifiers are in between; d_gh and κ are
-what they add. How far each holds is learned, and s_g has an error of its own.
+φ_1 is the band's score and φ_2 its bend (`frame`), both centred in each predicted class, so that
+x_·h/Σx ~ Dir(α_·h) speaks of its middle: the prior of `joint`. s_g is the slope of the log odds of
+class g in the value that the paper's homogeneity implies, when values depend on the true class
+alone: λ = 1. With λ = 0 values say nothing of the true class beyond the prediction. Real
+classifiers are in between, and a class may be rare among middling values but not among small and
+large ones: d and κ are what they add. How far each holds is learned; s_g has an error of its own.
+
+With a score of the classifier, cells are also bands of it within the predicted class, and the last
+function is its normal score there. Its coefficient is b 1[g = h] + d_gh, b ~ U(0, STEEPEST): the
+log odds of being right rise by b per standard deviation (Platt's curve), in all predicted classes
+alike but for d. b = 0 is a score that tells nothing.
 
 Where the test set was drawn within J strata (`drawn_within`), h stands for predicted class and
 stratum, and one more level pools the strata j of a predicted class i:
@@ -20,11 +26,12 @@ stratum, and one more level pools the strata j of a predicted class i:
 so that x_·ij/Σx ~ Dir(X_·i): alike if ΣX is large. o_gj is the log of the stratum's base rate that
 its predictions imply if error rates are those of the whole (`implied_shares`), which is ν = 1.
 
-Every step but those of λ and d is an exact draw. Tables (Antoniak 1974) turn the
+Every step but those of λ, s and d is an exact draw. Tables (Antoniak 1974) turn the
 Dirichlet-multinomial of the audited units into κ^T Π m^t; w_ℓ ~ Gamma(t_ℓ)/S_ℓ turns Π m^t into
-Π (xE)^t exp(−w xE), E = exp(slope z), so that x_gh ~ Gamma(α_gh + t_gh)/(1 + Σ_b wE); κ is drawn
-on a grid; λ and d move by Metropolis with x integrated out. X is drawn by tables once more: those
-of t_gij units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that X ~ Gamma(α + r)/(τ + Σ log).
+Π (xE)^t exp(−w xE), E the exponential above, so that x_gh ~ Gamma(α_gh + t_gh)/(1 + Σ_b wE); κ is
+drawn on a grid; λ, s and d move by Metropolis with x integrated out. X is drawn by tables once
+more: those of t_gij units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that
+X ~ Gamma(α + r)/(τ + Σ log).
 """
 
 from __future__ import annotations
@@ -38,13 +45,21 @@ from numpy.typing import NDArray
 
 from trueup.numerics import special
 
-__all__ = ["CHAINS", "Changed", "Columns", "implied_shares", "implied_slopes", "learn_columns"]
+__all__ = [
+    "CHAINS", "Changed", "Columns", "Frame", "curve", "frame", "implied_shares", "implied_slopes",
+    "learn_columns",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 SCALE = 0.1
 """Scale of υ, per standard deviation of the score."""
+STEEPEST = 3.0
+"""The largest b. The odds of being right then differ 400-fold between a unit whose score is one
+standard deviation above the mean of its predicted class and one whose score is one below."""
+BEND = 2.5
+"""Makes the bend of normal scores vary about as much as the scores: its deviation is about 1."""
 KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
 """Grid of κ, uniform in log."""
 CHAINS = 80
@@ -67,8 +82,23 @@ MOST = 300.0
 """Log odds beyond this are certainty; a double holds their exponential."""
 
 
+class Frame(NamedTuple):
+    """What the log odds of a class in a cell may depend on, besides its predicted class.
+
+    φ (R, H, B): functions of the cell, centred in each predicted class, each with coefficients of
+    its own; `slopes`: those of the first that homogeneity implies, and their errors, both (K,);
+    `shares` (K, J): the log base rates of audit strata that it implies, with J > 1. With a score of
+    the classifier, the last function is that, and `right` (K, H) is 1 where h is class g.
+    """
+
+    phi: Floats
+    slopes: tuple[Floats, Floats]
+    shares: Floats | None = None
+    right: Floats | None = None
+
+
 class Columns(NamedTuple):
-    """One sweep of all C chains: κ, λ and υ (C,), m (C, K, H, B), x and d (C, K, H), s (C, K)."""
+    """One sweep: κ, λ, b (C,), m (C, K, H, B), υ (C, R), x (C, K, H), d (C, K, H, R), s (C, K)."""
 
     kappa: Floats
     m: Floats
@@ -77,6 +107,7 @@ class Columns(NamedTuple):
     x: Floats
     d: Floats
     s: Floats
+    b: Floats
 
 
 class Changed(NamedTuple):
@@ -84,6 +115,34 @@ class Changed(NamedTuple):
 
     n: Integers
     to: Columns
+
+
+def frame(
+    n: Integers,
+    v_hat: Integers,
+    z: Floats,
+    within_classes: bool = False,
+    shares: Floats | None = None,
+    confidence: tuple[Floats, Floats] | None = None,
+) -> Frame:
+    """Return the frame of cells with a score: φ_1 is the score, φ_2 its bend BEND·√(1 + z²).
+
+    The bend has its linear part taken out; far from the middle it rises as |z| does, so that the
+    few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`;
+    `confidence` is the classifier's own score of each cell (H, B), and where it is right (K, H).
+    """
+    slopes = implied_slopes(n, v_hat, z, within_classes)
+    z = np.broadcast_to(z, v_hat.shape)
+    p = v_hat / max(int(v_hat.sum()), 1)
+    bend = BEND * np.sqrt(1 + z**2)
+    linear = z - (p * z).sum()
+    spread = float((p * linear**2).sum())
+    bend = bend - linear * ((p * linear * bend).sum() / spread if spread > 0 else 0.0)
+    own = [] if confidence is None else [confidence[0]]
+    phi = np.stack([z, bend, *own] if spread > 0 else [z, *own])
+    middle = (v_hat * phi).sum(axis=-1) / np.maximum(v_hat.sum(axis=-1), 1)
+    right = None if confidence is None else confidence[1]
+    return Frame(phi - middle[..., None], slopes, shares, right)
 
 
 def implied_slopes(
@@ -163,13 +222,7 @@ def implied_shares(n: Integers, v_hat: Integers, alpha: Floats) -> Floats:
 
 
 def learn_columns(
-    n: Integers,
-    z: Floats,
-    slopes: tuple[Floats, Floats],
-    alpha: Floats,
-    rng: np.random.Generator,
-    chains: int = CHAINS,
-    shares: Floats | None = None,
+    n: Integers, known: Frame, alpha: Floats, rng: np.random.Generator, chains: int = CHAINS
 ) -> Generator[Columns, Changed | None, None]:
     """Draw (κ, m) from their posterior given the audited units: all chains, sweep after sweep.
 
@@ -179,82 +232,96 @@ def learn_columns(
     ----------
     n : (K, H, B) ndarray of int
         Audited units by true class, predicted class and band.
-    z : (H, B) ndarray
-        Score of each cell, centred in its predicted class.
-    slopes : two (K,) ndarrays
-        The slopes s_g that homogeneity implies and their standard errors.
+    known : Frame
+        What the log odds may depend on.
     alpha : (K, H/J) ndarray
         Prior of the columns of each predicted class.
-    shares : (K, J) ndarray, optional
-        The log base rates of the audit strata that homogeneity implies; J = 1 without.
     rng : numpy.random.Generator
         Source of randomness.
     chains : int
         Chains side by side.
     """
     (K, H, B), C = n.shape, chains
-    J = 1 if shares is None else shares.shape[1]
-    centre, error = slopes
+    phi, (centre, error), shares, right = known
+    R, J = len(phi), 1 if shares is None else shares.shape[1]
     o = np.zeros((K, H)) if shares is None else np.tile(shares, (1, H // J))
     s = centre + error * rng.standard_normal((C, K))
     nu = rng.random(C) if J > 1 else np.zeros(C)
-    z = z[None, None]
     tables = _tables(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
-    d, upsilon, lam = np.zeros((C, K, H)), np.full(C, SCALE), rng.random(C)
+    d, upsilon, lam = np.zeros((C, K, H, R)), np.full((C, R), SCALE), rng.random(C)
+    b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
     x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
-    xE = np.repeat(np.maximum(x, TINY)[..., None], B, axis=-1)
+    E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
     while True:
+        xE = np.maximum(x, TINY)[..., None] * E
         S = xE.sum(axis=1)
         t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
         if not moved:
             kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
         w = (rng.standard_gamma(t.sum(axis=1)) / S)[:, None]
-        a, tz = np.repeat(X, J, axis=2) + t.sum(axis=-1), (t * z).sum(axis=-1)
+        t_gh = t.sum(axis=-1)
+        a = np.repeat(X, J, axis=2) + t_gh
+        t_phi = np.stack([(t * f).sum(axis=-1) for f in phi], axis=-1)
 
         def fit(
-            slope: Floats, w: Floats = w, a: Floats = a, tz: Floats = tz, nu: Floats = nu
+            coef: Floats,
+            nu: Floats = nu,
+            E: Floats | None = None,
+            w: Floats = w,
+            a: Floats = a,
+            t_phi: Floats = t_phi,
         ) -> Floats:
-            """Log density of the slopes (C, K, H) given tables and w, x integrated out."""
-            grown = (w * _odds(slope, z, nu[:, None, None] * o)).sum(axis=-1)
-            return np.asarray(slope * tz - a * np.log1p(grown))
+            """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
+            E = _odds(coef, phi, nu[:, None, None] * o) if E is None else E
+            return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p((w * E).sum(axis=-1)))
 
-        here = fit(_slope(lam, s, d))
         if J > 1:
-            nu = _step_share(nu, lambda x: fit(_slope(lam, s, d), nu=x), t.sum(axis=-1) * o, rng)  # noqa: B023
-            fit = partial(fit, nu=nu)
-            here = fit(_slope(lam, s, d))
+            old = _coefficients(lam, s, d, b, right)
+            nu = _step_share(nu, partial(fit, old), t_gh * o, rng)
+            fit, E = partial(fit, nu=nu), _odds(old, phi, nu[:, None, None] * o)
+        here = fit(_coefficients(lam, s, d, b, right), E=E)
         near = np.abs(lam + 0.2 * rng.standard_normal(C))
         for new in (np.where(near > 1, 2 - near, near), rng.random(C)):
-            there = fit(_slope(new, s, d))
+            there = fit(_coefficients(new, s, d, b, right))
             inside = (new >= 0) & (new <= 1)
             yes = inside & (-rng.standard_exponential(C) < (there - here).sum(axis=(1, 2)))
             lam, here = np.where(yes, new, lam), np.where(yes[:, None, None], there, here)
+        if right is not None:
+            for new in (reflected(b + 0.4 * rng.standard_normal(C)), STEEPEST * rng.random(C)):
+                there = fit(_coefficients(lam, s, d, new, right))
+                yes = -rng.standard_exponential(C) < (there - here).sum(axis=(1, 2))
+                b, here = np.where(yes, new, b), np.where(yes[:, None, None], there, here)
         # a fresh s_g from its prior, or one that keeps most of the old: the likelihood decides
         for r in (0.0, 0.9):
             noise = np.sqrt(1 - r**2) * error * rng.standard_normal((C, K))
             new = centre + r * (s - centre) + noise
-            there = fit(_slope(lam, new, d))
+            there = fit(_coefficients(lam, new, d, b, right))
             yes = -rng.standard_exponential((C, K)) < (there - here).sum(axis=2)
             s, here = np.where(yes, new, s), np.where(yes[..., None], there, here)
-        d, upsilon, here = _stretch(d, upsilon, here, lambda d: fit(_slope(lam, s, d)), rng)  # noqa: B023
-        var = upsilon[:, None, None] ** 2
-        new = d + 2.0 / np.sqrt(a + 1 / var) * rng.standard_normal(d.shape)
-        gain = fit(_slope(lam, s, new)) - here - (new**2 - d**2) / (2 * var)
-        d = np.where(-rng.standard_exponential(d.shape) < gain, new, d)
+        d, upsilon, here = _stretch(
+            d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
+        )  # fmt: skip
+        precision = 1 / upsilon[:, None, None] ** 2
+        step = 2.0 / np.sqrt(R * (a[..., None] + precision))
+        new = d + step * rng.standard_normal(d.shape)
+        gain = fit(_coefficients(lam, s, new, b, right)) - here
+        gain -= (precision * (new**2 - d**2)).sum(axis=-1) / 2
+        d = np.where((-rng.standard_exponential(gain.shape) < gain)[..., None], new, d)
         upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
-        E = _odds(_slope(lam, s, d), z, nu[:, None, None] * o)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
+        grown = (w * E).sum(axis=-1)
         if J > 1:
-            X, tau = _pooled(X, tau, t.sum(axis=-1), (w * E).sum(axis=-1), alpha, rng)
-            a = np.repeat(X, J, axis=2) + t.sum(axis=-1)
-        x = rng.standard_gamma(a) / (1 + (w * E).sum(axis=-1))
+            X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
+            a = np.repeat(X, J, axis=2) + t_gh
+        x = rng.standard_gamma(a) / (1 + grown)
         xE = np.maximum(x, TINY)[..., None] * E
-        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s)
+        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
-            kappa, _, lam, upsilon, x, d, s = sent.to
-            xE = np.maximum(x, TINY)[..., None] * _odds(_slope(lam, s, d), z, o[None])
+            kappa, _, lam, upsilon, x, d, s, b = sent.to
+            E = _odds(_coefficients(lam, s, d, b, right), phi, o[None])
             tables, moved = _tables(sent.n), True
 
 
@@ -292,12 +359,30 @@ def _step_share(
     return nu
 
 
-def _odds(slope: Floats, z: Floats, offset: Floats) -> Floats:
-    return np.asarray(np.exp(np.clip(slope[..., None] * z + offset[..., None], -MOST, MOST)))
+def curve(coef: Floats, phi: Floats) -> Floats:
+    """Σ_r coef_r φ_r: coefficients (…, H, R) of functions (R, H, B) give (…, H, B)."""
+    total = coef[..., 0, None] * phi[0]
+    for r in range(1, len(phi)):
+        total += coef[..., r, None] * phi[r]
+    return np.asarray(total)
 
 
-def _slope(lam: Floats, s: Floats, d: Floats) -> Floats:
-    return np.asarray((lam[:, None] * s)[..., None] + d)
+def _odds(coef: Floats, phi: Floats, offset: Floats) -> Floats:
+    return np.asarray(np.exp(np.clip(curve(coef, phi) + offset[..., None], -MOST, MOST)))
+
+
+def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | None) -> Floats:
+    """Coefficients (C, K, H, R) of the functions: λ s_g + d_gh1, d_gh2, then b 1[g=h] + d_gh3."""
+    coef = d.copy()
+    coef[..., 0] += (lam[:, None] * s)[..., None]
+    if right is not None:
+        coef[..., -1] += b[:, None, None] * right
+    return coef
+
+
+def reflected(b: Floats) -> Floats:
+    """Reflect steps of b into its range."""
+    return np.asarray(STEEPEST - np.abs(STEEPEST - np.abs(b) % (2 * STEEPEST)))
 
 
 def _tables(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
@@ -349,22 +434,21 @@ def _stretch(
     fit: Callable[[Floats], Floats],
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
-    """Multiply d and its standard deviation υ by one factor: the way out of a funnel."""
-    factor = np.exp(0.6 * rng.standard_normal(len(upsilon)))
+    """Multiply each function's d and its standard deviation υ by one factor: out of the funnel."""
+    factor = np.exp(0.6 / np.sqrt(upsilon.shape[1]) * rng.standard_normal(upsilon.shape))
     new = d * factor[:, None, None]
     there = fit(new)
     prior = np.log1p((upsilon / SCALE) ** 2) - np.log1p((upsilon * factor / SCALE) ** 2)
-    gain = (there - here).sum(axis=(1, 2)) + prior + np.log(factor)
+    gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
     yes = -rng.standard_exponential(len(upsilon)) < gain
-    three = yes[:, None, None]
     return (
-        np.where(three, new, d),
-        np.where(yes, upsilon * factor, upsilon),
-        np.where(three, there, here),
+        np.where(yes[:, None, None, None], new, d),
+        np.where(yes[:, None], upsilon * factor, upsilon),
+        np.where(yes[:, None, None], there, here),
     )
 
 
 def _half_cauchy(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:
-    """Draw υ given the squares of its slopes; a half-Cauchy prior is two gammas."""
-    nu = (SCALE**-2 + upsilon**-2) / rng.standard_gamma(1.0, len(upsilon))
-    return np.sqrt((1 / nu + squares / 2) / rng.standard_gamma((terms + 1) / 2, len(upsilon)))
+    """Draw υ given the squares of its coefficients; a half-Cauchy prior is two gammas."""
+    nu = (SCALE**-2 + upsilon**-2) / rng.standard_gamma(1.0, upsilon.shape)
+    return np.sqrt((1 / nu + squares / 2) / rng.standard_gamma((terms + 1) / 2, upsilon.shape))

@@ -24,7 +24,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.cells import KAPPAS, SCALE, Changed, Columns
+from trueup.draws.cells import (
+    KAPPAS,
+    SCALE,
+    STEEPEST,
+    Changed,
+    Columns,
+    Frame,
+    curve,
+    reflected,
+)
 from trueup.draws.samplers.tilted import log_rates
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
@@ -45,16 +54,16 @@ def draw_within_classes(
     states: Generator[Columns, Changed | None, None],
     n: Integers,
     v_hat: Integers,
-    z: Floats,
-    slopes: tuple[Floats, Floats],
+    known: Frame,
     alpha: Floats,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Columns, Floats, Floats]]:
     """Draw columns c (C, K, H, B) and shares ρ (C, H, B), sweep after sweep of `learn_columns`.
 
-    `n` (K, H, B) are the audited units and `v_hat` (H, B) those that were not audited; `z`,
-    `slopes` and `alpha` are those of `learn_columns`.
+    `n` (K, H, B) are the audited units and `v_hat` (H, B) those that were not audited; `known` and
+    `alpha` are those of `learn_columns`.
     """
+    moves = MOVES if known.right is None else (*MOVES, "score", "slopes")
     state = next(states)
     n_g, more = n.sum(axis=(1, 2)), np.broadcast_to(n, state.m.shape)
     prior = alpha.sum(axis=0)[:, None] / n.shape[2]
@@ -66,8 +75,8 @@ def draw_within_classes(
         t = _sizes(np.exp(log_c) * rho[:, None], n_g, rng)
         log_r = np.log(np.maximum(t, LEAST))[:, :, None, None] + np.log(rho)[:, None]
         now = _weighed(state, log_r, n, log_c, rng)
-        for what in MOVES:
-            to, log_prior = _propose(now.state, what, slopes, alpha, z, rng)
+        for what in moves:
+            to, log_prior = _propose(now.state, what, known, alpha, rng)
             new = _weighed(to, log_r, n, None, rng)
             log_ratio = log_prior + (new.log_weight - now.log_weight).sum(axis=(1, 2))
             now = _accept(now, new, log_ratio, rng)
@@ -135,9 +144,8 @@ def _normalised(x: Floats) -> Floats:
 def _propose(
     state: Columns,
     what: str,
-    slopes: tuple[Floats, Floats],
+    known: Frame,
     alpha: Floats,
-    z: Floats,
     rng: np.random.Generator,
 ) -> tuple[Columns, Floats]:
     """Propose another κ, x or slopes; return also the log ratio of priors, and of proposals."""
@@ -149,13 +157,18 @@ def _propose(
         kappa = KAPPAS[np.clip(to, 0, len(KAPPAS) - 1)]
         return state._replace(kappa=kappa), np.where(inside, 0.0, -np.inf)
     some = (rng.random((C, 1, H)) < 0.5) | (rng.random((C, 1, 1)) < 0.5)
-    if what in ("first", "second"):  # by differences between chains of the other half
+    if what == "score":  # from its prior, or near
+        near = reflected(state.b + 0.4 * rng.standard_normal(C))
+        b = np.where(rng.random(C) < 0.5, near, STEEPEST * rng.random(C))
+        grown = ((b - state.b)[:, None, None] * known.right)[..., None] * known.phi[-1]
+        moved, log_prior = state._replace(b=b), np.zeros(C)
+    elif what in ("first", "second"):  # by differences between chains of the other half
         step, slope = _differences(state, what == "first", some, rng)
         log_prior = (alpha * step - state.x * np.expm1(step)).sum(axis=(1, 2))
         fall = slope * (2 * state.d + slope) / (2 * state.upsilon[:, None, None] ** 2)
-        log_prior -= fall.sum(axis=(1, 2))
+        log_prior -= fall.sum(axis=(1, 2, 3))
         moved = state._replace(x=state.x * np.exp(step), d=state.d + slope)
-        grown = step[..., None] + slope[..., None] * z
+        grown = step[..., None] + curve(slope, known.phi)
     elif what == "x":  # one class, in all or half of the predicted classes
         one = np.arange(K)[:, None] == rng.integers(K, size=(C, 1, 1))
         delta = np.exp(rng.uniform(*SIZES, C)) * rng.standard_normal(C)
@@ -163,26 +176,29 @@ def _propose(
         log_prior = (alpha * step - state.x * np.expm1(step)).sum(axis=(1, 2))
         moved, grown = state._replace(x=state.x * np.exp(step)), step[..., None]
     else:  # from their priors, or keeping a part of the old
-        (centre, error), upsilon = slopes, state.upsilon[:, None, None]
+        (centre, error), upsilon = known.slopes, state.upsilon[:, None, None]
         keep = rng.choice([0.0, 0.8, 0.98], C)[:, None]
         fresh = np.sqrt(1 - keep**2)
         s = centre + keep * (state.s - centre) + fresh * error * rng.standard_normal((C, K))
-        d = keep[..., None] * state.d + fresh[..., None] * upsilon * rng.standard_normal((C, K, H))
-        lam = np.where(keep[:, 0] == 0, rng.random(C), state.lam)
+        keep, fresh = keep[..., None, None], fresh[..., None, None]
+        d = keep * state.d + fresh * upsilon * rng.standard_normal(state.d.shape)
+        lam = np.where(keep[:, 0, 0, 0] == 0, rng.random(C), state.lam)
         which = rng.integers(4, size=C)
         s = np.where((which == 0)[:, None], s, state.s)
         lam = np.where(which == 1, lam, state.lam)
-        d = np.where((which == 2)[:, None, None] & some, d, state.d)
-        # d and its scale by one factor
-        factor = np.where(which == 3, np.exp(rng.standard_normal(C)), 1.0)
+        d = np.where((which == 2)[:, None, None, None] & some[..., None], d, state.d)
+        # d of one function and its scale by one factor
+        R = len(known.phi)
+        one = (which == 3)[:, None] & (np.arange(R) == rng.integers(R, size=(C, 1)))
+        factor = np.where(one, np.exp(rng.standard_normal((C, 1))), 1.0)
         d = d * factor[:, None, None]
         wide = state.upsilon * factor
         log_prior = np.log1p((state.upsilon / SCALE) ** 2) - np.log1p((wide / SCALE) ** 2)
-        log_prior += np.log(factor)
+        log_prior = (log_prior + np.log(factor)).sum(axis=1)
         moved = state._replace(s=s, d=d, lam=lam, upsilon=wide)
-        step = lam[:, None, None] * s[..., None] + d
-        step = step - state.lam[:, None, None] * state.s[..., None] - state.d
-        grown = step[..., None] * z
+        step = d - state.d
+        step[..., 0] += (lam[:, None] * s - state.lam[:, None] * state.s)[..., None]
+        grown = curve(step, known.phi)
     m = state.m * np.exp(np.clip(grown, -LARGEST, LARGEST))
     return moved._replace(m=m / m.sum(axis=1, keepdims=True)), log_prior
 
@@ -192,8 +208,8 @@ def _freed(state: Columns, alpha: Floats, rng: np.random.Generator) -> Columns:
     C, K, H = state.x.shape
     total = rng.standard_gamma(alpha.sum(axis=0), (C, 1, H))
     x = state.x * total / np.maximum(state.x.sum(axis=1, keepdims=True), LEAST)
-    free = state.upsilon[:, None, None] / np.sqrt(K) * rng.standard_normal((C, 1, H))
-    d = state.d + free - state.d.mean(axis=1, keepdims=True)
+    free = rng.standard_normal((C, 1, *state.d.shape[2:])) * state.upsilon[:, None, None]
+    d = state.d + free / np.sqrt(K) - state.d.mean(axis=1, keepdims=True)
     return state._replace(x=np.maximum(x, LEAST), d=d)
 
 
@@ -210,9 +226,8 @@ def _differences(
     size = rng.choice([1.0, 0.5, 0.2], C) + 1e-3 * rng.standard_normal(C)
     mine = some & (np.arange(K)[:, None] == rng.integers(K, size=(C, 1, 1))) & half[:, None, None]
     log_x = np.log(np.maximum(state.x, LEAST))
-    return tuple(  # type: ignore[return-value]
-        np.where(mine, size[:, None, None] * (y[one] - y[other]), 0.0) for y in (log_x, state.d)
-    )
+    by = np.where(mine, size[:, None, None], 0.0)
+    return by * (log_x[one] - log_x[other]), by[..., None] * (state.d[one] - state.d[other])
 
 
 def _accept(old: Weighed, new: Weighed, log_ratio: Floats, rng: np.random.Generator) -> Weighed:

@@ -213,8 +213,8 @@ def rates_differ(
 
 def _cells(counts: Counts) -> tuple[Floats, Floats]:
     """Audited units (K, L·J, B), and the score of each cell (L·J, B)."""
-    cells = counts.bands
-    assert cells is not None
+    assert counts.bands is not None
+    cells = counts.bands.unscored()
     assert cells.u_hat is not None
     K, L, J = counts.K, counts.L, cells.strata
     z = scores(cells.v_hat.reshape(L, J, -1), cells.u_hat.reshape(L, J, -1))

@@ -14,12 +14,14 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
-from trueup.draws.cells import CHAINS, Columns, implied_shares, implied_slopes, learn_columns
+from trueup.count.scores import score_ranks
+from trueup.draws.cells import CHAINS, Columns, frame, implied_shares, learn_columns
 from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.estimate.assumptions import Residual
+from trueup.estimate.calibration import reliability
 from trueup.estimate.classical import calibrated, no_width
 from trueup.estimate.design import DOUBTFUL
 from trueup.numerics import special
@@ -53,10 +55,11 @@ def in_cells(counts: Counts, settings: Settings) -> bool:
         return False
     if settings.prior.tilt is not None:
         return False
-    if settings.design == "by_class":
+    if not settings.from_population:
         rows = settings.method == "full" or settings.asked == "auto"
         few = counts.K <= MOST_CLASSES and counts.bands.strata == 1
-        return rows and few and counts.totals
+        valued = counts.totals and settings.design == "by_class"
+        return rows and few and (valued or counts.bands.score_bands > 1)
     return settings.method == "joint"
 
 
@@ -64,6 +67,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     """Draw totals from the cells of `counts.bands`: columns learned, units and sums allocated."""
     assert counts.bands is not None
     rng, prior, K, L, J = settings.rng, settings.prior, counts.K, counts.L, counts.bands.strata
+    S, confidence = counts.bands.score_bands, None
     rest, known = split(counts.bands, settings.overlap)
     B = counts.bands.v_hat.size // (L * J)
     n, v_hat = counts.bands.n.reshape(K, L * J, B), counts.bands.v_hat.reshape(L * J, B)
@@ -72,29 +76,31 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
     z = np.zeros_like(v_hat, dtype=float)
     if counts.bands.u_hat is not None:
-        each = scores(v_hat.reshape(L, J, B), counts.bands.u_hat.reshape(L, J, B))
-        z = np.tile(each, (L, 1))
-    middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
-    by_class = settings.design == "by_class"
-    slopes = implied_slopes(n, v_hat, z, by_class)
+        each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, counts.bands.u_hat))
+        z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
+    if S > 1:
+        ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
+        same = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
+        confidence = np.tile(ranks, (1, B // S)), same
+    by_class = not settings.from_population
     shares = None
     if J > 1:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
         shares = implied_shares(*by_stratum, prior.alpha)
-    z = z - middle[:, None]
+    basis = frame(n, v_hat, z, by_class, shares, confidence)
     # fewer for a few draws, as studies have them
     chains = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS))
     warm_up, enough = WARM_UP, RHAT
     if by_class:
         chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
-    states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares)
+    states = learn_columns(n, basis, prior.alpha, rng, chains)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
         (state, draw_cells(state, n, rng), shares_of) for state in states
     )
     arriving: Iterator[Any] = states
     if by_class:
-        arriving = cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
+        arriving = cells = draw_within_classes(states, n, v, basis, prior.alpha, rng)
     batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
     next(islice(arriving, warm_up, None))
     residual = None
@@ -104,12 +110,16 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     for done in range(1, MOST_BATCHES + 1):
         for state, c, rho in islice(cells, batch):
             M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
+            theta = (c * rho[:, None]).reshape(chains, K, L, -1, S)
+            correct = state.b if confidence is None else _right(theta.sum(axis=3), confidence[1])
+            theta, M = theta.sum(axis=(3, 4)), M.reshape(chains, K, L, -1).sum(axis=3)
             if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
                 residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b, correct))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        total, joint, units, kappa, lam, b, right = (
+            np.stack(x, axis=1) for x in zip(*kept, strict=True)
+        )
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
@@ -126,7 +136,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         order = resample(log_weight, settings.draws, rng).indices
     info: dict[str, Any] = {
         "sampler": "cells",
-        "bands": B,
+        "bands": B // S,
         **({"audit strata": J} if J > 1 else {}),
         "concentration": float(np.median(kappa)),
         "homogeneity": float(np.median(lam)),
@@ -134,6 +144,14 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         "rhat": float(worst),
         "warnings": [],
     }
+    if confidence is not None:
+        tail = (1 - settings.interval) / 2
+        learned = np.quantile(right.reshape(-1, L, S), [0.5, tail, 1 - tail], axis=0)
+        info |= {
+            "score_bands": S,
+            "score_slope": float(np.median(b)),
+            "calibration": reliability(counts, settings.interval, learned),
+        }
     evidence = None if residual is None else residual.evidence()
     if evidence is not None:
         info["residual"] = {"p_value": evidence.p_value, "words": evidence.words}
@@ -153,6 +171,12 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     M = units.reshape(-1, K, L)[order]
     M = M if rest is counts.bands else M + counts.n
     return Answer(draws[order], P, beta[order], M, info=info)
+
+
+def _right(theta: Floats, right: Floats) -> Floats:
+    """The share of each predicted label and band of its score that is right: (C, L, S)."""
+    own = np.einsum("ckhs,kh->chs", theta, right)
+    return np.asarray(own / np.maximum(theta.sum(axis=1), 1e-300))
 
 
 def stratified(counts: Counts, settings: Settings) -> Answer:

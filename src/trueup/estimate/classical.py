@@ -127,6 +127,7 @@ def difference(
     t2: npt.ArrayLike | None = None,
     *,
     power_tuning: bool = True,
+    scores: npt.ArrayLike | None = None,
     design: str = "random",
     interval: float = 0.95,
     classes: Sequence[object] | None = None,
@@ -136,7 +137,8 @@ def difference(
     Tuned, λ = cov(a, f) / ((1 + n/N)·var(f)), clipped to [0, 1] as in PPI++. The variance is
     N²·[λ²·var(f)/N + var(a − λf)/n]. Both are ``ppi_mean_ci`` of ppi-python, called for class g
     with ``Y`` = a and ``Yhat`` = f of the test units and ``Yhat_unlabeled`` = f of all N units of
-    the population, times N. Moments divide by their size, but var(f) in λ is over the n + N values
+    the population, times N. With `scores` (K, L), columns are cells of the classifier's score, and f
+    is y times the cell's probability of class g rather than y·1[ŝ=g]. Moments divide by their size, but var(f) in λ is over the n + N values
     together and divides by n + N − 1. Without `w_hat`, (N/n)·Σf² of the test set stands in for it.
 
     PPI estimates the mean of the source that the population came from, so for the total of *this*
@@ -164,10 +166,12 @@ def difference(
     N, m = v.sum(), n.sum()
     _enough(m, "`difference`")
     t, t2 = _cells(n, u_hat, t, t2, "`difference`")
-    a1, a2, f1, f2, af = t.sum(axis=1), t2.sum(axis=1), t.sum(axis=0), t2.sum(axis=0), np.diag(t2)
-    u, w, warnings = v, v, []
+    q = np.eye(len(n)) if scores is None else _floats(scores)
+    a1, a2, af = t.sum(axis=1), t2.sum(axis=1), (q * t2).sum(axis=1)
+    f1, f2 = q @ t.sum(axis=0), q**2 @ t2.sum(axis=0)
+    u, w, warnings = q @ v, q**2 @ v, []
     if u_hat is not None:
-        u, w = _floats(u_hat), f2 * N / m if w_hat is None else _floats(w_hat)
+        u, w = q @ _floats(u_hat), f2 * N / m if w_hat is None else q**2 @ _floats(w_hat)
         if w_hat is None:
             warnings.append(
                 "The sums of squares per predicted class are estimated from the test set:"

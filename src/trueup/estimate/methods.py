@@ -22,6 +22,7 @@ from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.assumptions import far_means
 from trueup.estimate.cautions import cautions, correction_warning, labels_to_pay
+from trueup.estimate.calibration import given_probabilities
 from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
@@ -345,6 +346,21 @@ def _classical(
     return method
 
 
+def _difference(counts: Counts, settings: Settings) -> Answer:
+    """PPI++ on predicted classes, or on the scores of their cells where there are some."""
+    cells = counts.bands
+    if cells is None or cells.score is None:
+        names = ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
+        return _classical(classical.difference, *names)(counts, settings)
+    answer = classical.difference(
+        cells.n, cells.v_hat, cells.u_hat, cells.w_hat, cells.t, cells.t2,
+        scores=given_probabilities(counts), design=settings.design, interval=settings.interval,
+    )  # fmt: skip
+    assert answer.sd is not None
+    told = [*answer.info["warnings"], *classical.no_width(answer.sd, counts.classes)]
+    return replace(answer, info=answer.info | {"warnings": told, "scored": True})
+
+
 METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
     "naive": _naive,
     "inverse": inverse,
@@ -353,6 +369,6 @@ METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
     "joint": _bayesian,
     "full": _bayesian,
     "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
-    "difference": _classical(classical.difference, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
+    "difference": _difference,
     "test_set": _classical(classical.test_set, "n", "v_hat", "u_hat", "t", "t2", overlap="overlap"),
 }

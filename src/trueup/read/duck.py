@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import datetime
 import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -15,15 +15,22 @@ import numpy as np
 from trueup.errors import DataError
 from trueup.read.native import local_frame
 from trueup.read.table import (
+    ABOVE,
+    BELOW,
+    CONTRADICTS,
     LEAST_VALUE,
     NEGATIVE,
+    NEGATIVE_SCORE,
     NO_BAND,
+    TIE,
     BySize,
     Kind,
     Lots,
     Progress,
     Rows,
+    Score,
     Table,
+    as_text,
     refuse_missing,
 )
 
@@ -34,7 +41,7 @@ TICK = 0.2  # seconds between looks at the progress of a query
 class DuckTable(Table):
     """A table of units that DuckDB can put in a FROM clause; see `RelationTable`, `FileTable`."""
 
-    _made: tuple[str, str, str] | None = None  # a column that we make: its name, its source, SQL
+    _made: Mapping[str, tuple[tuple[str, ...], str]] = {}  # columns that we make: sources, SQL
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> DuckTable:
         """Count the edges below a value in SQL."""
@@ -42,23 +49,45 @@ class DuckTable(Table):
         if self.kinds()[column] not in ("number", "integer", "boolean"):
             x = f"TRY_CAST({identifier(column)} AS DOUBLE)"
         above = " + ".join(f"({x} > {_literal(float(edge))})::BIGINT" for edge in edges) or "0"
-        return self._with(name, column, f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
+        return self._with(name, (column,), f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
 
     def _banded(self, name: str, value: str) -> DuckTable:
         y = self._number(value)
         size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
         band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"
-        return self._with(name, value, band)
+        return self._with(name, (value,), band)
 
-    def _with(self, name: str, column: str, sql: str) -> DuckTable:
+    def _scored(self, name: str, score: Score) -> DuckTable:
+        numbers = [f"({self._number(column)})" for column in score.columns]
+        x, sources, wrong = numbers[0], score.columns, ""
+        if len(numbers) > 1:
+            label = f"{self._column(score.predicted)}::VARCHAR"
+            if self.kinds()[score.predicted] != "text":
+                label = f"lower(trim({label}))"
+            pairs = zip(score.classes, numbers, strict=True)
+            cases = " ".join(f"WHEN {quoted(as_text(g))} THEN {y}" for g, y in pairs)
+            most = f"greatest({', '.join(numbers)})"
+            x, sources = f"(CASE {label} {cases} ELSE {most} END)", (*sources, score.predicted)
+            wrong = f" + CASE WHEN {x} < {most} - {TIE} THEN {CONTRADICTS} ELSE 0 END"
+        large, small, tiny = 4 * score.fineness, score.fineness, f"{LEAST_VALUE}::DOUBLE"
+        every = f"({' + '.join(numbers)})"  # finite if each of them is
+        band = (  # DuckDB computes x, and one logarithm of it, once
+            f"CASE WHEN NOT coalesce(({every} - {every}) = 0, false) THEN NULL "
+            f"WHEN {x} <= -1 THEN {BELOW} - {large} * log2(-{x}) "
+            f"WHEN {x} < 0 THEN {NEGATIVE_SCORE} - {small} * log2(-{x} + {tiny}) "
+            f"WHEN {x} <= 1 THEN {small} * log2(({x} + {tiny}) / (1 - {x} + {tiny})) "
+            f"ELSE {ABOVE} + {large} * log2({x}) END"
+        )
+        return self._with(name, sources, f"(({band})::INTEGER{wrong})")
+
+    def _with(self, name: str, sources: tuple[str, ...], sql: str) -> DuckTable:
         table = copy.copy(self)
-        table._made = (name, column, sql)
+        table._made = {**self._made, name: (sources, sql)}
         return table
 
     def _column(self, column: str) -> str:
         """Return a column in SQL, or the expression of a column that we make."""
-        made = self._made is not None and column == self._made[0]
-        return self._made[2] if self._made and made else identifier(column)
+        return self._made[column][1] if column in self._made else identifier(column)
 
     def _number(self, column: str) -> str:
         """Return a column of values in SQL, as a double."""
@@ -66,8 +95,8 @@ class DuckTable(Table):
 
     def _from(self, columns: Sequence[str], value: str | None) -> str:
         """Return the FROM clause; a column that we make is read as its source."""
-        name, of = self._made[:2] if self._made else ("", "")
-        return self._source([of if c == name and name else c for c in columns], value)
+        sources = [x for c in columns for x in (self._made[c][0] if c in self._made else (c,))]
+        return self._source([*dict.fromkeys(sources)], value)
 
     def _query(self, sql: str, progress: Progress | None = None) -> Rows:
         raise NotImplementedError
@@ -87,7 +116,7 @@ class DuckTable(Table):
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
         found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
-        return found | ({self._made[0]: "integer"} if self._made else {})
+        return found | dict.fromkeys(self._made, "integer")  # type: ignore[arg-type]
 
     def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
         """Return the query of `tally`; the `careful` one counts and skips unusable values."""

@@ -10,25 +10,34 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from trueup.errors import DataError
 from trueup.read.libraries import collect, kind_of, reading
 from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
 from trueup.read.table import (
+    ABOVE,
+    BELOW,
+    CONTRADICTS,
     LEAST_VALUE,
     NEGATIVE,
+    NEGATIVE_SCORE,
     NO_BAND,
+    TIE,
     BySize,
     Kind,
     Lots,
     Progress,
     Rows,
+    Score,
     Table,
     fine_bands,
+    fine_scores,
     lot,
     plain,
     refuse_missing,
@@ -90,6 +99,73 @@ class FrameTable(Table):
         size = size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
         size = nw.when((x - x) == 0.0).then(size).otherwise(float(NO_BAND)).cast(nw.Int64)
         return FrameTable(self._frame.with_columns(size.alias(name)).to_native(), self.name)
+
+    def _scored(self, name: str, score: Score) -> FrameTable:
+        if self._lazy:
+            return FrameTable(self._lazily_scored(name, score).to_native(), self.name)
+        scores = np.array(
+            [self._columns([], column)["y"].to_numpy().astype(float) for column in score.columns]
+        )
+        x, wrong = scores[0], np.zeros(scores.shape[1], dtype=bool)
+        if len(scores) > 1:
+            h = self._frame.select(self._label(score.predicted).alias("h"))["h"]
+            x = most = scores.max(axis=0)
+            for label, own in zip(score.classes, scores, strict=True):
+                x = np.where((h == label).fill_null(False).to_numpy().astype(bool), own, x)
+            wrong = x < most - TIE
+            x = np.where(np.isfinite(scores).all(axis=0), x, np.nan)
+        fine = fine_scores(x, score.fineness) + np.where(wrong, float(CONTRADICTS), 0.0)
+        backend = self._frame.implementation
+        lost = np.isnan(fine)
+        band: Any = np.where(lost, 0.0, fine).astype(np.int64)
+        if backend.is_pandas_like():
+            import pandas as pd
+
+            native, codes = self._frame.to_native(), pd.arrays.IntegerArray(band, lost)
+            return FrameTable(native.assign(**{name: codes}), self.name)
+        if lost.any():
+            band = [None if no else code for no, code in zip(lost, band.tolist(), strict=True)]
+        made = nw.new_series(name, band, nw.Int64, backend=backend)
+        return FrameTable(self._frame.with_columns(made).to_native(), self.name)
+
+    def _lazily_scored(self, name: str, score: Score) -> Any:
+        def number(column: str) -> Any:
+            boolean = isinstance(self._schema[column], nw.Boolean)
+            x = nw.col(column)
+            return (x.cast(nw.Int32) if boolean else x).cast(nw.Float64)
+
+        numbers = [number(column) for column in score.columns]
+        x, wrong, own = nw.col("trueup_x"), nw.lit(0.0), numbers[0]
+        frame = self._frame
+        if len(numbers) > 1:
+            most = numbers[0]
+            for y in numbers[1:]:
+                most = nw.when(y > most).then(y).otherwise(most)
+            own = most
+            for label, y in zip(score.classes, numbers, strict=True):
+                own = nw.when(self._label(score.predicted) == nw.lit(label)).then(y).otherwise(own)
+            every = reduce(add, numbers)  # finite if each of them is
+            own = nw.when((every - every) == 0.0).then(own)
+            frame = frame.with_columns(most.alias("trueup_most"))
+            more = x < nw.col("trueup_most") - TIE
+            wrong = nw.when(more).then(float(CONTRADICTS)).otherwise(0.0)
+        frame = frame.with_columns(own.alias("trueup_x"))
+        # one logarithm: of the size, or of the odds from 0 to 1
+        inside = (x >= 0.0) & (x <= 1.0)
+        other = nw.when(inside).then(1.0 - x + LEAST_VALUE).otherwise(1.0)
+        log = ((x.abs() + LEAST_VALUE) / other).log(2) * float(score.fineness)
+        band = (
+            nw.when(x <= -1.0)
+            .then(float(BELOW) - log * 4.0)
+            .otherwise(
+                nw.when(x < 0.0)
+                .then(float(NEGATIVE_SCORE) - log)
+                .otherwise(nw.when(x <= 1.0).then(log).otherwise(float(ABOVE) + log * 4.0))
+            )
+        )
+        fine = nw.when((x - x) == 0.0).then(band.round(0) + wrong)
+        frame = frame.with_columns(fine.cast(nw.Int64).alias(name))
+        return frame.drop(["trueup_x", *(["trueup_most"] if len(numbers) > 1 else [])])
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""

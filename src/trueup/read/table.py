@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import hashlib
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +22,10 @@ from trueup.read.native import local_frame
 LEAST_VALUE = 1e-300
 ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768
 """Fine bands: that of values below LEAST_VALUE, what a minus sign adds, and that of no value."""
+BELOW, NEGATIVE_SCORE, ABOVE, CONTRADICTS = -60_000, -30_000, 30_000, 400_000
+"""Fine bands of a score: where those of scores up to -1, of negative ones and of scores above 1
+begin, and what is added if another class has a higher score than the predicted one."""
+TIE = 1e-9
 
 Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
 Missing = Literal["refuse", "leave_out"]
@@ -59,10 +63,24 @@ class Tally:
     rows_left_out: int = 0
 
 
+@dataclass(frozen=True)
+class Score:
+    """The column of the confidence in the predicted class, or one column for each of `classes`.
+
+    `fineness` is the number of fine bands for each doubling of the odds.
+    """
+
+    columns: tuple[str, ...]
+    predicted: str
+    classes: tuple[Hashable, ...] = ()
+    fineness: int = 8
+
+
 class Table:
     """A table of units that can be counted where it is. An engine fills in what raises here."""
 
     name: str
+    made: Mapping[str, str] = {}  # columns that we make, and what messages call them
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
@@ -132,6 +150,23 @@ class Table:
     def _banded(self, name: str, value: str) -> Table:
         raise NotImplementedError
 
+    def scored(self, name: str, score: Score) -> Table:
+        """Return the table with a column of fine bands of its score; see `fine_scores`."""
+        kinds = require_columns(self, score.columns)
+        for column in score.columns:
+            if kinds[column] not in ("number", "integer", "boolean"):
+                raise DataError(
+                    f"Column {column!r} of {self.name} must hold numbers to be a score; it holds "
+                    f"{KIND_WORDS[kinds[column]]}.",
+                    hint="a probability, a margin or a log-probability: higher is more sure.",
+                )
+        table = self._scored(name, score)
+        table.made = {**self.made, name: " or ".join(score.columns)}
+        return table
+
+    def _scored(self, name: str, score: Score) -> Table:
+        raise NotImplementedError
+
     @property
     def native(self) -> Callable[..., Any]:
         """The function that makes a dataframe of the user's own kind; it can be pickled."""
@@ -170,6 +205,49 @@ def fine_bands(y: NDArray[np.float64]) -> NDArray[np.int64]:
     usable = np.isfinite(y)
     size = np.rint(4.0 * np.log2(np.abs(np.where(usable, y, 1.0)) + LEAST_VALUE))
     return np.where(usable, size + NEGATIVE * (y < 0), NO_BAND).astype(np.int64)
+
+
+def fine_scores(x: NDArray[np.float64], fineness: int = 8) -> NDArray[np.float64]:
+    """Number the fine band of each score, in the order of the scores; NaN for unusable ones.
+
+    Scores from 0 to 1 by their log odds, as probabilities need; negative ones above -1 by the log
+    of their size, as log-probabilities need; others by their size. Edges are where hardly any score
+    lies, so that engines agree.
+
+    Examples
+    --------
+    >>> fine_scores(np.array([0.5, 0.9, 1.0, -0.01, -3.0, 3.0])).tolist()
+    [0.0, 25.0, 7973.0, -29947.0, -60051.0, 30051.0]
+    """
+    usable = np.isfinite(x)
+    x = np.where(usable, x, 0.5)
+    inside = np.clip(x, 0.0, 1.0)
+    logit = fineness * np.log2((inside + LEAST_VALUE) / (1.0 - inside + LEAST_VALUE))
+    size = np.log2(np.abs(x) + LEAST_VALUE)
+    band = np.select(
+        [x <= -1, x < 0, x <= 1],
+        [BELOW - 4 * fineness * size, NEGATIVE_SCORE - fineness * size, logit],
+        ABOVE + 4 * fineness * size,
+    )
+    return np.where(usable, np.rint(band), np.nan)
+
+
+def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:
+    """Return the score in the middle of each fine band.
+
+    Examples
+    --------
+    >>> score_of(np.array([0, 25, -29947, 30051])).round(3)
+    array([ 0.5  ,  0.897, -0.01 ,  3.018])
+    """
+    large, most = 4.0 * fineness, 996.0 * fineness + 1
+    exponent = np.select(
+        [band <= BELOW, band < -most, band <= most],
+        [(BELOW - band) / large, (NEGATIVE_SCORE - band) / fineness, band / fineness],
+        (band - ABOVE) / large,
+    )
+    size = 2.0 ** np.clip(exponent, -1000.0, 1000.0)
+    return np.where(band < -most, -size, np.where(band <= most, size / (1.0 + size), size))
 
 
 def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
@@ -257,7 +335,8 @@ def make_tally(
     for key, column in zip(keys, labels, strict=True):
         if key not in nullable and None in column:
             here = np.array([label is None for label in column])
-            left_out[key], null = int(units[here].sum()), null | here
+            named = table.made.get(key, key)
+            left_out[named], null = int(units[here].sum()), null | here
     if value is not None and bad.any():
         left_out[value] = int(bad.sum())
     if left_out and missing == "refuse":
@@ -321,6 +400,11 @@ def refuse_missing(table: Table, column: str, count: int) -> None:
         hint='repair those rows, or leave them out with missing="leave_out" (--missing leave_out); '
         "a warning then says how many.",
     )
+
+
+def as_text(label: Hashable) -> str:
+    """Return a label as a database writes it."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def plain(label: Any) -> Any:

@@ -14,7 +14,7 @@ from trueup.aggregate.cells import draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
-from trueup.draws.cells import implied_slopes, learn_columns
+from trueup.draws.cells import frame, learn_columns
 from trueup.draws.settings import FROM_POPULATION, make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
@@ -131,9 +131,7 @@ def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -
     rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
     n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
     z = scores(v_hat, counts.bands.u_hat.reshape(K, -1))
-    middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
-    slopes = implied_slopes(n, v_hat, z)
-    states = learn_columns(n, z - middle[:, None], slopes, concentrations.alpha, rng)
+    states = learn_columns(n, frame(n, v_hat, z), concentrations.alpha, rng)
     return draw_cells(next(islice(states, SWEEPS, None)), n, rng)
 
 

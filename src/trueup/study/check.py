@@ -17,6 +17,7 @@ from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
 from trueup.estimate.assumptions import Evidence, rates_differ, rates_follow_value, values_differ
 from trueup.estimate.cautions import correction_warning, labels_to_pay
+from trueup.estimate.calibration import score_as_given, score_helps
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import DOUBTFUL, design_doubts
 from trueup.estimate.methods import estimate
@@ -71,6 +72,7 @@ def check(
     predicted: str = "predicted",
     true: str = "true",
     value: str | None = None,
+    score: str | Sequence[str] | None = None,
     id: str | None = None,
     by: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
@@ -93,6 +95,7 @@ def check(
     """
     from trueup.audit.work_list import read_design
     from trueup.count.gather import gather, gather_groups
+    from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.written import written
 
@@ -100,7 +103,10 @@ def check(
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
     population = open_units(predictions, "predictions", count, squares, value)
-    audited, columns = open_table(test_set, "the test set"), Columns(predicted, true, value, id)
+    audited = open_table(test_set, "the test set")
+    columns = Columns(predicted, true, value, id, score=score)  # type: ignore[arg-type]
+    if columns.score:
+        refuse_with_score({"count": count, "design": design, "value": value})
     parts = Columns(by=by, strata=strata)  # type: ignore[arg-type]
     if drawn := read_design(population, audited, columns, design):
         within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
@@ -111,7 +117,7 @@ def check(
     counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
     found = None
     if parts.parts:
-        columns = replace(columns, value=None, by=parts.by, strata=parts.strata)
+        columns = replace(columns, value=None, score=(), by=parts.by, strata=parts.strata)
         found = gather_groups(population, audited, columns, overlap=inside, **how)
     largest = population.largest(value, LARGEST) if value and count is None else None
     return check_counts(
@@ -157,6 +163,7 @@ def check_counts(
         findings += _design(counts, overlap, parts)
     if parts is not None:
         findings += _parts(parts, design)
+    findings += _score(counts)
     if influence:
         findings += _influence(counts, prior, options)
     if counts.totals:
@@ -299,6 +306,26 @@ def _design(counts: Counts, overlap: bool, parts: GroupCounts | None) -> list[Fi
         )
         for doubt in doubts
     ]
+
+
+def _score(counts: Counts) -> list[Finding]:
+    """Whether scores are higher where predictions are right, and how right they are as given."""
+    helps, given = score_helps(counts), score_as_given(counts)
+    found = []
+    if helps is not None:
+        p = helps.p_value
+        turned = p < DOUBTFUL
+        words = f"{helps.words} (p = {p:.2g}): is a high score a sure prediction?"
+        told = f"higher scores are right more often (p = {1 - p:.2g} that this is chance)"
+        weak = f"no clear sign that higher scores are right more often (p = {1 - p:.2g})"
+        words = words if turned else told if 1 - p < WEAK else weak
+        found.append(Finding("order of the scores", p, turned, words))
+    if given is not None:
+        p = given.p_value
+        off = "scores are not to be believed as they are; the estimate believes only their order"
+        words = f"{given.words} (p = {p:.2g})" + (f": {off}" if p < DOUBTFUL else "")
+        found.append(Finding("scores as probabilities", p, False, words))
+    return found
 
 
 def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[Finding]:

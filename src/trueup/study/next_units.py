@@ -14,7 +14,7 @@ from trueup.audit.value_bands import band_names
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
-from trueup.draws.cells import CHAINS, implied_slopes, learn_columns
+from trueup.draws.cells import CHAINS, frame, learn_columns
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
@@ -52,9 +52,7 @@ def known_columns(
     K = counts.K
     n, v_hat = cells.n.reshape(K, K, -1), cells.v_hat.reshape(K, -1)
     z = scores(v_hat, cells.u_hat.reshape(K, -1))
-    middle = (v_hat * z).sum(axis=1) / np.maximum(v_hat.sum(axis=1), 1)
-    slopes = implied_slopes(n, v_hat, z)
-    states = learn_columns(n, z - middle[:, None], slopes, prior.alpha, rng)
+    states = learn_columns(n, frame(n, v_hat, z), prior.alpha, rng)
     next(islice(states, WARM_UP, None))
     c = np.concatenate([draw_cells(state, n, rng) for state in islice(states, SWEEPS)])
     c = c.reshape(CHAINS * SWEEPS, K, -1)

@@ -9,6 +9,7 @@ from typing import Any
 
 from trueup.errors import OptionError
 from trueup.estimate.result import Estimate
+from trueup.present.plots.calibration import calibration_spec
 from trueup.present.plots.chains import chains_spec
 from trueup.present.plots.confusion import confusion_spec
 from trueup.present.plots.density import density_spec
@@ -24,6 +25,7 @@ KINDS: dict[str, Callable[..., Spec]] = {
     "density": density_spec,
     "plane": plane_spec,
     "test_set": confusion_spec,
+    "calibration": calibration_spec,
     "chains": chains_spec,
 }
 NEEDS: dict[str, tuple[str, Callable[[Estimate], bool]]] = {
@@ -34,6 +36,9 @@ NEEDS: dict[str, tuple[str, Callable[[Estimate], bool]]] = {
         lambda est: est.P is not None and est.counts.K == est.counts.L == 2,
     ),
     "test_set": ("a test set", lambda est: bool(est.counts.n.any())),
+    "calibration": (
+        "`score` and a method with draws", lambda est: bool(est.info.get("calibration")),
+    ),
     "chains": ("a method that ran chains", lambda est: bool(est.info.get("trace"))),
 }
 COMPOSITE_CLASSES = 4
@@ -61,7 +66,7 @@ def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **opti
         "totals": as predicted against corrected, per class, with intervals. "groups": the same
         per group, or over time. "density": the posterior of each class. "plane": for two classes,
         the permitted error rates, the draws and the test set's own rates. "test_set": the confusion
-        matrix. "chains": whether the chains have met. By default "groups" with `by`; else "totals",
+        matrix. "calibration": with `score`, how often predictions are right, by score. "chains": whether the chains have met. By default "groups" with `by`; else "totals",
         with "density" below it for up to four classes.
     theme : {"light", "dark"}
         For a white or a dark background.

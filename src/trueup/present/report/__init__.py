@@ -64,6 +64,7 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
         ("Estimates", with_charts(sections.estimates(est), "totals", "density")),
         ("Accuracy of the classifier", sections.accuracies(est)),
         ("The data in numbers", with_charts(sections.data(est), "test_set")),
+        *([("The score", charts["calibration"])] if "calibration" in charts else []),
         ("Design check", sections.design(est)),
         ("Method", with_charts(sections.method(est), "plane")),
         ("Diagnostics", with_charts(sections.diagnostics(est), "chains")),
