@@ -151,55 +151,32 @@ def hardly_seen(counts: Counts, lower: Floats, upper: Floats) -> str | None:
     )
 
 
-class Residual:
-    """Posterior predictive check of Σ y(1{s=g} − c_g) over the test set, class by class.
+def prior_conflict(counts: Counts, alpha: Floats, by_prediction: bool) -> Evidence | None:
+    """Test an informative prior: how probable it makes the audited units, against draws from it.
 
-    c is the fitted m_ℓ of the unit's cell. The same sum is drawn for new cells, c_·ℓ ~ Dir(κ m_ℓ),
-    with true classes from them and values as audited; how often it is at least as far from 0 is the
-    p-value. For a test set drawn within true classes, classes count by n_g/β_g.
+    Given their numbers, the units of a true class are Dirichlet-multinomial over predictions, or,
+    if drawn by prediction, those of a predicted class over true ones. The p-value is how often a
+    test set drawn from the prior is as improbable as this one (Box 1980).
     """
+    n, a = (counts.n.T, alpha.T) if by_prediction else (counts.n, alpha)
+    some = n.any(axis=1)
+    if not some.any():
+        return None
+    n, a, units = n[some], a[some], n[some].sum(axis=1)
+    rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+    gamma = np.maximum(rng.standard_gamma(a, (PICKS, *a.shape)), 1e-300)
+    drawn = rng.multinomial(units, gamma / gamma.sum(axis=-1, keepdims=True))
 
-    def __init__(self, counts: Counts, shape: tuple[int, ...], seed: int) -> None:
-        assert counts.t is not None
-        self.classes, self.rng = counts.classes, np.random.default_rng([seed, 3])
-        self.n, self.t = counts.n.reshape(shape), counts.t.reshape(shape)
-        self.units = self.n.sum(axis=0)
-        some = np.maximum(self.units, 1)
-        self.mean = self.t.sum(axis=0) / some
-        squares = self.t**2 / np.maximum(self.n, 1)
-        squares = squares if counts.t2 is None else counts.t2.reshape(shape)
-        spread = squares.sum(axis=0) / some - self.mean**2
-        self.spread = self.units * np.maximum(spread, 0.0)
-        self.found: list[tuple[Floats, Floats]] = []
+    def log_p(n: NDArray[np.int64]) -> Floats:
+        each = special.gammaln(a + n) - special.gammaln(a) - special.gammaln(n + 1.0)
+        return np.asarray(each.sum(axis=-1))
 
-    def add(self, kappa: Floats, m: Floats, beta: Floats | None) -> None:
-        """Compare once for each chain: κ (C,), m (C, K, H, B), and β (C, K) if drawn by class."""
-        c = self.rng.standard_gamma(np.maximum(kappa[:, None, None, None] * m, 1e-300))
-        c = np.where(c.sum(axis=1, keepdims=True) > 0, c, m)
-        if beta is not None:
-            odds = (self.n.sum(axis=(1, 2)) / np.maximum(beta, 1e-300))[:, :, None, None]
-            c, m = c * odds, m * odds
-        c, m = (x / x.sum(axis=1, keepdims=True) for x in (c, m))
-        new = np.moveaxis(self.rng.multinomial(self.units, np.moveaxis(c, 1, -1)), -1, 1)
-        seen = (self.t - self.t.sum(axis=0) * m).sum(axis=(2, 3))
-        noise = np.sqrt((self.spread * m * (1 - m)).sum(axis=(2, 3)))
-        drawn = (self.mean * (new - self.units * m)).sum(axis=(2, 3))
-        self.found.append((seen, drawn + noise * self.rng.standard_normal(noise.shape)))
-
-    def evidence(self) -> Evidence | None:
-        """The p-value of the class that fits least, adjusted for the number of classes."""
-        if not self.found:
-            return None
-        seen, drawn = (np.concatenate(x) for x in zip(*self.found, strict=True))
-        K = len(self.classes)
-        p = (1 + (np.abs(drawn) >= np.abs(seen)).sum(axis=0)) / (1 + len(seen))
-        g = int(p.argmin())
-        more = "more" if seen[:, g].mean() > 0 else "less"
-        return Evidence(
-            float(min(1.0, p[g] * max(K - 1, 1))),
-            f"the audited units of class {self.classes[g]!r} hold {more} value than the model "
-            "expects of units with these predictions and values",
-        )
+    here, there = log_p(n), log_p(drawn)
+    p = float(1 + (there.sum(axis=1) <= here.sum() + 1e-9).sum()) / (PICKS + 1)
+    labels = counts.predicted if by_prediction else counts.classes
+    worst = int(np.flatnonzero(some)[(there.mean(axis=0) - here).argmax()])
+    kind = "predicted" if by_prediction else "true"
+    return Evidence(p, f"it expects other audited units of {kind} class {labels[worst]!r}")
 
 
 def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:

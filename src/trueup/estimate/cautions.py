@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
-from trueup.estimate.assumptions import values_differ
+from trueup.estimate.assumptions import prior_conflict, values_differ
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import design_doubts
 from trueup.prior import Concentrations
@@ -27,6 +27,8 @@ TOTAL_FROM_ZERO = 2.0
 MOST_NAMED = 5
 MOST_TIMES = 20
 """Test units to add that are worth naming, in times of those that there are."""
+WEAK = ("perks", "jeffreys", "uniform")
+"""Priors that no test set contradicts."""
 DOUBTFUL = 0.01
 DIFFERENT = 0.015
 """Below this p-value values of a class differ: so often the warning comes for nothing."""
@@ -73,6 +75,15 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
                 f"was predicted; here {evidence.words} (p = {evidence.p_value:.2g}). The totals "
                 "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
                 "if you cannot, give `strata` of units of similar size."
+            )
+    informative = settings.prior.name not in WEAK and settings.prior.tilt is None
+    if informative and method in POSTERIORS and settings.P is None:
+        evidence = prior_conflict(counts, settings.prior.alpha, design == "by_prediction")
+        if evidence and evidence.p_value < DOUBTFUL:
+            found.append(
+                f"The prior {settings.prior.name!r} and the test set contradict each other: "
+                f"{evidence.words} (p = {evidence.p_value:.2g}). The answer is a compromise "
+                "between the two. Does the prior hold here? Otherwise leave out `prior`."
             )
     few = counts.n.sum(axis=1) < FEW
     if counts.totals and method == "joint" and few.any():

@@ -19,9 +19,7 @@ from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
-from trueup.estimate.assumptions import Residual
 from trueup.estimate.classical import calibrated, no_width
-from trueup.estimate.design import DOUBTFUL
 from trueup.numerics import special
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
@@ -38,8 +36,6 @@ ROWS_RHAT = 1.05
 """For a test set drawn within true classes: half as many chains, twice as many sweeps to arrive."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
-RESIDUALS_EVERY = 5
-"""Sweeps between two posterior predictive checks."""
 FEW = 200
 """Fewer effective draws than this are worth a warning."""
 
@@ -97,16 +93,11 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         arriving = cells = draw_within_classes(states, n, v, z, slopes, prior.alpha, rng)
     batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
     next(islice(arriving, warm_up, None))
-    residual = None
-    if counts.bands.totals and counts.bands.t is not None and n.any():
-        residual = Residual(counts.bands, n.shape, settings.seed)
     sweeps: list[tuple[NDArray[Any], ...]] = []
     for done in range(1, MOST_BATCHES + 1):
         for state, c, rho in islice(cells, batch):
             M, u_gl = allocate_cells(c, v, u, w, rng)
             theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
-            if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
-                residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
             sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
         total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
@@ -134,16 +125,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         "rhat": float(worst),
         "warnings": [],
     }
-    evidence = None if residual is None else residual.evidence()
-    if evidence is not None:
-        info["residual"] = {"p_value": evidence.p_value, "words": evidence.words}
-        if evidence.p_value < DOUBTFUL:
-            info["warnings"].append(
-                f"The model does not fit the test set: {evidence.words} (p = "
-                f"{evidence.p_value:.2g}). The totals are doubtful. Does the prior hold here? If "
-                "so, use method='difference' with a random test set, or give `strata` that tell "
-                "such units apart."
-            )
     if size < min(FEW, settings.draws / 2):
         info["warnings"].append(
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
