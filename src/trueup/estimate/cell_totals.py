@@ -34,6 +34,8 @@ RHAT = 1.02
 this, one more batch is drawn, up to six."""
 ROWS_RHAT = 1.05
 """For a test set drawn within true classes: half as many chains, twice as many sweeps to arrive."""
+STUDY_DRAWS, STUDY_RHAT = 400, 1.1
+"""So few draws are asked for by studies of many replications: chains need not agree as well."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 FEW = 200
@@ -83,6 +85,8 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     warm_up, enough = WARM_UP, RHAT
     if by_class:
         chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
+    if settings.draws <= STUDY_DRAWS:
+        enough = STUDY_RHAT
     states = learn_columns(n, z, slopes, prior.alpha, rng, chains, shares)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
