@@ -225,7 +225,6 @@ def correct(
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in FROM_POPULATION
-    rows = method in ("auto", "full") and design == "by_class" and noise and P is None
     needed = ["trueup.estimate.methods", "numpy.random", "numpy.ma"]
     needed += [] if direct and not (by or strata) else ["scipy.special"]
     threading.Thread(target=lambda: [*map(import_module, needed)], daemon=True).start()
@@ -262,6 +261,8 @@ def correct(
             raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
         population, audited, prior = bin_tables(population, audited, prior, id, missing)
         columns = replace(columns, strata=(prior.bin_name,))
+    # in cells, or to see whether values differ between the predictions of a class
+    banded = direct or method in ("auto", "full", "constrained", "bayes", "inverse")
     found = gather_groups(
         population,
         audited,
@@ -270,7 +271,7 @@ def correct(
         classes=classes,
         missing=missing,
         progress=progress,
-        bands=(direct or rows or bool(columns.drawn_within or columns.score))
+        bands=(banded or bool(columns.drawn_within or columns.score))
         and count is None
         and not period,
         design=design,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueup.count.bands import cell_counts
+from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
@@ -133,7 +133,9 @@ def gather_groups(
         cells = _audit_strata(fine, found.whole, columns.drawn_within, notes, overlap, bands)
     elif bands or score:
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
-        cells = _fitting(cell_counts(*fine, found.whole, banded=bands, **scored), overlap)
+        audited_cells = fine[1] if overlap or score or not bands else _nearest(*fine)
+        cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
+        cells = _fitting(cells, overlap)
         if score and bands and cells is None:  # the audited values are not those of the population
             alone_scored = (without_value(x) for x in fine)
             cells = cell_counts(*alone_scored, found.whole, banded=False, **scored)
@@ -151,6 +153,16 @@ def _fitting(cells: Counts | None, overlap: bool) -> Counts | None:
     except DataError:
         return None
     return cells
+
+
+def _nearest(population: Figures, audited: Figures) -> Figures:
+    """Put audited units from elsewhere into the nearest of the population's fine bands."""
+    known, seen = ({int(part[-1]) for part in x.parts} for x in (population, audited))  # type: ignore[call-overload]
+    every = in_order(np.array(sorted(known | seen))).tolist()
+    at = np.array([i for i, band in enumerate(every) if band in known])
+    to = {band: every[at[np.abs(at - i).argmin()]] for i, band in enumerate(every)}
+    parts = [(*part[:-1], to[int(part[-1])]) for part in audited.parts]  # type: ignore[call-overload]
+    return replace(audited, parts=parts)
 
 
 def _audit_strata(

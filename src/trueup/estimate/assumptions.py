@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
+from trueup.draws.contingency import solve_Q
+from trueup.estimate.design import chi_square_tail
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 
-SHUFFLES = 499
+SHUFFLES, PICKS = 499, 999
+"""Of groups for `rates_differ`, and of wrong predictions for `values_differ`."""
 FAR = 10.0
 """Times the overall mean; `far_means` warns beyond."""
+FACTOR, SEEN = 3.0, 3.7
+"""How much larger wrongly predicted units may be unseen before `hardly_seen` says so; and the
+standard errors beyond which `values_differ` is more likely than not to see it."""
 LEAST = 2
 """Audited units that a class needs on either side to be compared."""
 
@@ -34,29 +40,52 @@ class Evidence(NamedTuple):
 def values_differ(counts: Counts) -> Evidence | None:
     """Test that, within a true class, values do not depend on whether the prediction is right.
 
-    For each class the mean of the wrongly predicted units against that of picking as many of its
-    units at random, and all classes together. With bands the values are scores of their logs, for
-    which a few large units do not decide; otherwise the values themselves. None if no class has two
-    audited units of either kind.
+    Two questions about the sums of the wrongly predicted units' values, class by class: is any far
+    from that of picking as many units of the class at random, and do all point the same way? The
+    p-value is that of the clearer answer. With bands the values are scores of their logs, for which
+    a few large units do not decide, and wrong predictions are shuffled within classes, so that the
+    p-value holds however few they are. Otherwise values are themselves, and sums are taken as
+    normal. None if no class has two audited units of either kind, or values do not vary.
     """
-    cells = _by_cell(counts)
-    if cells is None:
-        return None
-    n, mean, squares = cells
     right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
-    own = n.sum(axis=1)
-    wrong = np.where(right, 0, n).sum(axis=1)
-    total = (n * mean).sum(axis=1) / np.maximum(own, 1)
-    score = np.where(right, 0.0, n * (mean - total[:, None])).sum(axis=1)
-    spread = (squares.sum(axis=1) - own * total**2) / np.maximum(own - 1, 1)
-    var = wrong * (own - wrong) / np.maximum(own, 1) * np.maximum(spread, 0.0)
-    use = (wrong >= LEAST) & (own - wrong >= LEAST) & (var > 1e-12 * np.maximum(total**2, 1e-300))
+    banded = counts.bands is not None and counts.bands.u_hat is not None
+    if banded:
+        n, z = _cells(counts)
+        J = n.shape[1] // counts.L
+        each = n.reshape(counts.K, counts.L, -1).astype(np.int64)  # (K, L, JB)
+        own, wrong = each.sum(axis=1), np.where(right[..., None], 0, each).sum(axis=1)
+        flat = z[:J].ravel()
+        units, bad = own.sum(axis=1), wrong.sum(axis=1)
+        sums, squares, seen = own @ flat, own @ flat**2, wrong @ flat
+    elif counts.t is not None and counts.t2 is not None:
+        units, bad = counts.n.sum(axis=1), np.where(right, 0, counts.n).sum(axis=1)
+        sums, squares = counts.t.sum(axis=1), counts.t2.sum(axis=1)
+        seen = np.where(right, 0.0, counts.t).sum(axis=1)
+    else:
+        return None
+    mean = sums / np.maximum(units, 1)
+    spread = (squares - units * mean**2) / np.maximum(units - 1, 1)
+    var = bad * (units - bad) / np.maximum(units, 1) * np.maximum(spread, 0.0)
+    use = (bad >= LEAST) & (units - bad >= LEAST) & (var > 1e-12 * np.maximum(mean**2, 1e-300))
     if not use.any():
         return None
-    z = score[use] / np.sqrt(var[use])
-    together = score[use].sum() / np.sqrt(var[use].sum())
-    tests = [*np.abs(z), *([abs(together)] if use.sum() > 1 else [])]
-    p = float(min(1.0, 2 * special.ndtr(-max(tests)) * len(tests)))
+    expected, var = (bad * mean)[use], var[use]
+    score = seen[use] - expected
+    if banded:
+        rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+        drawn = [
+            rng.multivariate_hypergeometric(own[g], bad[g], PICKS, method="marginals") @ flat
+            for g in np.flatnonzero(use)
+        ]
+        there = _clearer(np.stack(drawn, axis=-1) - expected, var)
+        more = (there >= _clearer(score, var) - 1e-9).sum()
+        p = float(1 + more) / (PICKS + 1)
+    else:
+        size = use.sum()
+        tails = [chi_square_tail(1, score.sum() ** 2 / var.sum())]
+        tails += [chi_square_tail(int(size), (score**2 / var).sum())] if size > 1 else []
+        p = min(1.0, len(tails) * min(tails))
+    z = score / np.sqrt(var)
     g = int(np.flatnonzero(use)[np.abs(z).argmax()])
     larger = "larger" if z[np.abs(z).argmax()] > 0 else "smaller"
     return Evidence(
@@ -66,55 +95,88 @@ def values_differ(counts: Counts) -> Evidence | None:
     )
 
 
-class Residual:
-    """Posterior predictive check of Σ y(1{s=g} − c_g) over the test set, class by class.
+def _clearer(score: Floats, var: Floats) -> Floats:
+    """The greater of two chi-squares as normal scores (Wilson and Hilferty): of the sum, of each."""
+    K = score.shape[-1]
+    together = np.cbrt(score.sum(axis=-1) ** 2 / var.sum())
+    each = np.cbrt((score**2 / var).sum(axis=-1) / K)
+    one, all_of_them = (np.sqrt(4.5 * m) * (x - 1 + 2 / (9 * m)) for x, m in ((together, 1), (each, K)))
+    return np.asarray(np.maximum(one, all_of_them))
 
-    c is the fitted m_ℓ of the unit's cell. The same sum is drawn for new cells, c_·ℓ ~ Dir(κ m_ℓ),
-    with true classes from them and values as audited; how often it is at least as far from 0 is the
-    p-value. For a test set drawn within true classes, classes count by n_g/β_g.
+
+def hardly_seen(counts: Counts, lower: Floats, upper: Floats) -> str | None:
+    """Say that the test set could not show values that differ, where that would move the totals.
+
+    If wrongly predicted units were FACTOR times as large as others of their class, the logs of
+    their values would be log FACTOR apart, which `values_differ` sees less than half of the time
+    if that is fewer than SEEN standard errors; and it would move a total by more than half of its
+    interval. Needs bands of values that are not negative.
     """
+    if counts.bands is None or counts.bands.u_hat is None or counts.signed or counts.L != counts.K:
+        return None
+    assert counts.u_hat is not None
+    n, z = _cells(counts)
+    n = n.reshape(counts.K, counts.L, -1)
+    v, u = (x.reshape(counts.L, -1).sum(axis=0) for x in (counts.bands.v_hat, counts.bands.u_hat))
+    log_y = np.log(np.maximum(u, 1e-300) / np.maximum(v, 1))
+    log_y = np.where(u > 0, log_y, log_y[u > 0].min() if (u > 0).any() else 0.0)
+    own, units = n.sum(axis=1), n.sum(axis=(1, 2))
+    bad = units - n[np.arange(counts.K), np.arange(counts.K)].sum(axis=1)
+    mean = own @ log_y / np.maximum(units, 1)
+    within = (own @ log_y**2 - units * mean**2).sum() / max(float(units.sum()), 1.0)
+    known = (bad * (units - bad) / np.maximum(units, 1)).sum()
+    if not (bad.sum() and within > 0) or np.log(FACTOR) * np.sqrt(known / within) > SEEN:
+        return None
+    P = counts.n.sum(axis=1, keepdims=True)
+    P = (counts.n + 1 / counts.K) / (P + 1)
+    share = np.maximum(solve_Q(P, counts.v_hat / counts.N), 0.0)
+    M = share[:, None] * P
+    wrong = ~np.eye(counts.K, dtype=bool)
 
-    def __init__(self, counts: Counts, shape: tuple[int, ...], seed: int) -> None:
-        assert counts.t is not None
-        self.classes, self.rng = counts.classes, np.random.default_rng([seed, 3])
-        self.n, self.t = counts.n.reshape(shape), counts.t.reshape(shape)
-        self.units = self.n.sum(axis=0)
-        some = np.maximum(self.units, 1)
-        self.mean = self.t.sum(axis=0) / some
-        squares = self.t**2 / np.maximum(self.n, 1)
-        squares = squares if counts.t2 is None else counts.t2.reshape(shape)
-        spread = squares.sum(axis=0) / some - self.mean**2
-        self.spread = self.units * np.maximum(spread, 0.0)
-        self.found: list[tuple[Floats, Floats]] = []
+    def totals(factor: float) -> Floats:
+        of_class = M * np.where(wrong, factor, 1.0)
+        return of_class.sum(axis=1) * solve_Q(of_class, counts.u_hat)
 
-    def add(self, kappa: Floats, m: Floats, beta: Floats | None) -> None:
-        """Compare once for each chain: κ (C,), m (C, K, H, B), and β (C, K) if drawn by class."""
-        c = self.rng.standard_gamma(np.maximum(kappa[:, None, None, None] * m, 1e-300))
-        c = np.where(c.sum(axis=1, keepdims=True) > 0, c, m)
-        if beta is not None:
-            odds = (self.n.sum(axis=(1, 2)) / np.maximum(beta, 1e-300))[:, :, None, None]
-            c, m = c * odds, m * odds
-        c, m = (x / x.sum(axis=1, keepdims=True) for x in (c, m))
-        new = np.moveaxis(self.rng.multinomial(self.units, np.moveaxis(c, 1, -1)), -1, 1)
-        seen = (self.t - self.t.sum(axis=0) * m).sum(axis=(2, 3))
-        noise = np.sqrt((self.spread * m * (1 - m)).sum(axis=(2, 3)))
-        drawn = (self.mean * (new - self.units * m)).sum(axis=(2, 3))
-        self.found.append((seen, drawn + noise * self.rng.standard_normal(noise.shape)))
+    moved = np.max([np.abs(totals(f) - totals(1.0)) for f in (FACTOR, 1 / FACTOR)], axis=0)
+    far = moved / np.maximum(upper - lower, 1e-300)
+    g = int(far.argmax())
+    if not np.isfinite(far).all() or far[g] < 0.25:
+        return None
+    return (
+        f"The totals rest on values of a true class that do not depend on the prediction. With "
+        f"{bad.sum():,.0f} audited units that were predicted wrongly, the test set would hardly "
+        f"show it if such units were {FACTOR:g} times as large or as small as the others, and the "
+        f"interval of {counts.classes[g]!r} would then be too narrow. Audit more units, or draw "
+        "the test set from this population."
+    )
 
-    def evidence(self) -> Evidence | None:
-        """The p-value of the class that fits least, adjusted for the number of classes."""
-        if not self.found:
-            return None
-        seen, drawn = (np.concatenate(x) for x in zip(*self.found, strict=True))
-        K = len(self.classes)
-        p = (1 + (np.abs(drawn) >= np.abs(seen)).sum(axis=0)) / (1 + len(seen))
-        g = int(p.argmin())
-        more = "more" if seen[:, g].mean() > 0 else "less"
-        return Evidence(
-            float(min(1.0, p[g] * max(K - 1, 1))),
-            f"the audited units of class {self.classes[g]!r} hold {more} value than the model "
-            "expects of units with these predictions and values",
-        )
+
+def prior_conflict(counts: Counts, alpha: Floats, by_prediction: bool) -> Evidence | None:
+    """Test an informative prior: how probable it makes the audited units, against draws from it.
+
+    Given their numbers, the units of a true class are Dirichlet-multinomial over predictions, or,
+    if drawn by prediction, those of a predicted class over true ones. The p-value is how often a
+    test set drawn from the prior is as improbable as this one (Box 1980).
+    """
+    n, a = (counts.n.T, alpha.T) if by_prediction else (counts.n, alpha)
+    some = n.any(axis=1)
+    if not some.any():
+        return None
+    n, a, units = n[some], a[some], n[some].sum(axis=1)
+    rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+    gamma = np.maximum(rng.standard_gamma(a, (PICKS, *a.shape)), 1e-300)
+    drawn = rng.multinomial(units, gamma / gamma.sum(axis=-1, keepdims=True))
+
+    def log_p(n: NDArray[np.int64]) -> Floats:
+        each = special.gammaln(a + n) - special.gammaln(a) - special.gammaln(n + 1.0)
+        return np.asarray(each.sum(axis=-1))
+
+    here, there = log_p(n), log_p(drawn)
+    p = float(1 + (there.sum(axis=1) <= here.sum() + 1e-9).sum()) / (PICKS + 1)
+    labels = counts.predicted if by_prediction else counts.classes
+    worst = int(np.flatnonzero(some)[(there.mean(axis=0) - here).argmax()])
+    kind = "predicted" if by_prediction else "true"
+    return Evidence(p, f"it expects other audited units of {kind} class {labels[worst]!r}")
 
 
 def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:
@@ -219,16 +281,3 @@ def _cells(counts: Counts) -> tuple[Floats, Floats]:
     K, L, J = counts.K, counts.L, cells.strata
     z = scores(cells.v_hat.reshape(L, J, -1), cells.u_hat.reshape(L, J, -1))
     return cells.n.reshape(K, L * J, -1).astype(float), np.tile(z, (L, 1))
-
-
-def _by_cell(counts: Counts) -> tuple[Floats, Floats, Floats] | None:
-    """Units, mean and Σ of squares (K, L) of the audited values, or of their scores."""
-    if counts.bands is not None and counts.bands.u_hat is not None:
-        n, z = _cells(counts)
-        units, first, second = (
-            (n * x).reshape(counts.K, counts.L, -1).sum(axis=2) for x in (np.ones_like(z), z, z**2)
-        )
-        return units, first / np.maximum(units, 1), second
-    if counts.t is None or counts.t2 is None:
-        return None
-    return counts.n.astype(float), counts.t / np.maximum(counts.n, 1), counts.t2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
-from trueup.estimate.assumptions import values_differ
+from trueup.estimate.assumptions import prior_conflict, values_differ
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import design_doubts
 from trueup.prior import Concentrations
@@ -21,10 +21,17 @@ __all__ = ["cautions", "signal"]
 TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
 counts how often the warning appears where intervals miss, and where they do not."""
+TOTAL_FROM_ZERO = 2.0
+"""The same for totals: a class whose units are 1/50 as large as the others was covered only below
+0.75 standard errors, where the bound at 0 pulls the interval down, and beyond 2."""
 MOST_NAMED = 5
 MOST_TIMES = 20
 """Test units to add that are worth naming, in times of those that there are."""
+WEAK = ("perks", "jeffreys", "uniform")
+"""Priors that no test set contradicts."""
 DOUBTFUL = 0.01
+DIFFERENT = 0.015
+"""Below this p-value values of a class differ: so often the warning comes for nothing."""
 FEW = 5
 """Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
@@ -60,15 +67,23 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             "value per predicted class; without it values count as equal within a predicted class "
             "and the interval is too narrow."
         )
-    by_rows = method in ("bayes", "constrained", "full", "inverse")
-    if counts.totals and by_rows and not in_cells(counts, settings):
+    if alike_values(counts, settings):
         evidence = values_differ(counts)
-        if evidence and evidence.p_value < DOUBTFUL:
+        if evidence and evidence.p_value < DIFFERENT:
             found.append(
                 f"Method {method!r} assumes that the values of a true class do not depend on what "
                 f"was predicted; here {evidence.words} (p = {evidence.p_value:.2g}). The totals "
                 "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
                 "if you cannot, give `strata` of units of similar size."
+            )
+    informative = settings.prior.name not in WEAK and settings.prior.tilt is None
+    if informative and method in POSTERIORS and settings.P is None:
+        evidence = prior_conflict(counts, settings.prior.alpha, design == "by_prediction")
+        if evidence and evidence.p_value < DOUBTFUL:
+            found.append(
+                f"The prior {settings.prior.name!r} and the test set contradict each other: "
+                f"{evidence.words} (p = {evidence.p_value:.2g}). The answer is a compromise "
+                "between the two. Does the prior hold here? Otherwise leave out `prior`."
             )
     few = counts.n.sum(axis=1) < FEW
     if counts.totals and method == "joint" and few.any():
@@ -79,16 +94,20 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
         )
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
-        weak = signal(counts, settings.prior, settings.overlap) < TOLD_FROM_ZERO
-        named = [counts.classes[g] for g in np.flatnonzero(weak)]
-        if named:
+        bounds = {"share": TOLD_FROM_ZERO} | ({"total": TOTAL_FROM_ZERO} if counts.totals else {})
+        for what, bound in bounds.items():
+            weak = signal(counts, settings, what == "total") < bound
+            named = [counts.classes[g] for g in np.flatnonzero(weak)]
+            if not named:
+                continue
             more = " and more" if len(named) > MOST_NAMED else ""
             found.append(
-                f"The error rates in the test set cannot tell the share of class "
+                f"The error rates in the test set cannot tell the {what} of class "
                 f"{named[:MOST_NAMED]}{more} from zero: the figure rests on the prior, and if the "
                 "class hardly occurs its interval lies too high. A larger test set, or one drawn "
                 "at random from the population, would tell."
             )
+            break
     if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
         doubts = design_doubts(counts, settings.overlap)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
@@ -148,23 +167,32 @@ def _no_class(counts: Counts, empty: list[Hashable]) -> str:
     )
 
 
-def signal(counts: Counts, prior: Concentrations, overlap: bool) -> NDArray[np.float64]:
+def signal(counts: Counts, settings: Settings, totals: bool = False) -> NDArray[np.float64]:
     """How many standard errors the inverted share of each class lies above 0, (K,).
 
     With P̂ the posterior mean of P and β̂ = Q̂v̂/N, an error δP moves β̂ by −Q̂(δP)ᵀβ̂, and the rows
     of P are independent Dirichlets. Audited units are known, so only the others' share can err.
-    If the rates cannot be inverted, 0.
+    For `totals` the same with shares of Σy. If the rates cannot be inverted, 0.
     """
-    a = posterior(prior, counts.n).alpha
+    a = posterior(settings.prior, counts.n).alpha
     size = a.sum(axis=1, keepdims=True)
     P = a / size
+    whole = counts.naive if totals else counts.v_hat
     if np.linalg.cond(P) > 1 / np.finfo(float).eps:
         return np.zeros(counts.K)
+    if totals and (counts.signed or not whole.sum() > 0):
+        return np.full(counts.K, np.inf)
     Q = np.linalg.inv(P.T)
-    beta = Q @ (counts.v_hat / counts.N)
+    beta = Q @ (whole / whole.sum())
     w = np.maximum(beta, 0.0)
     w = (w / w.sum()) ** 2 / (size[:, 0] + 1)
     cov = np.diag(w @ P) - (P.T * w) @ P  # Σ_g w_g (diag p_g − p_g p_gᵀ)
     error = np.sqrt(np.maximum(np.einsum("gh,hk,gk->g", Q, cov, Q), 0.0))
-    unknown = max(counts.N - int(counts.n.sum()), 0) / counts.N if overlap else 1.0
+    unknown = max(counts.N - int(counts.n.sum()), 0) / counts.N if settings.overlap else 1.0
     return np.asarray(beta / np.maximum(unknown * error, np.finfo(float).eps))
+
+
+def alike_values(counts: Counts, settings: Settings) -> bool:
+    """Whether these totals rest on values of a class that do not depend on the prediction."""
+    by_rows = settings.method in ("bayes", "constrained", "full", "inverse")
+    return counts.totals and by_rows and not in_cells(counts, settings)

@@ -20,10 +20,8 @@ from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
-from trueup.estimate.assumptions import Residual
 from trueup.estimate.calibration import reliability
 from trueup.estimate.classical import calibrated, no_width
-from trueup.estimate.design import DOUBTFUL
 from trueup.numerics import special
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
@@ -38,10 +36,10 @@ RHAT = 1.02
 this, one more batch is drawn, up to six."""
 ROWS_RHAT = 1.05
 """For a test set drawn within true classes: half as many chains, twice as many sweeps to arrive."""
+STUDY_DRAWS, STUDY_RHAT = 400, 1.1
+"""So few draws are asked for by studies of many replications: chains need not agree as well."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
-RESIDUALS_EVERY = 5
-"""Sweeps between two posterior predictive checks."""
 FEW = 200
 """Fewer effective draws than this are worth a warning."""
 
@@ -93,6 +91,8 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     warm_up, enough = WARM_UP, RHAT
     if by_class:
         chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
+    if settings.draws <= STUDY_DRAWS:
+        enough = STUDY_RHAT
     states = learn_columns(n, basis, prior.alpha, rng, chains)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
@@ -103,9 +103,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         arriving = cells = draw_within_classes(states, n, v, basis, prior.alpha, rng)
     batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
     next(islice(arriving, warm_up, None))
-    residual = None
-    if counts.bands.totals and counts.bands.t is not None and n.any():
-        residual = Residual(counts.bands, n.shape, settings.seed)
     sweeps: list[tuple[NDArray[Any], ...]] = []
     for done in range(1, MOST_BATCHES + 1):
         for state, c, rho in islice(cells, batch):
@@ -113,8 +110,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             theta = (c * rho[:, None]).reshape(chains, K, L, -1, S)
             correct = state.b if confidence is None else _right(theta.sum(axis=3), confidence[1])
             theta, M = theta.sum(axis=(3, 4)), M.reshape(chains, K, L, -1).sum(axis=3)
-            if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
-                residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
             sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b, correct))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
         total, joint, units, kappa, lam, b, right = (
@@ -152,16 +147,6 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             "score_slope": float(np.median(b)),
             "calibration": reliability(counts, settings.interval, learned),
         }
-    evidence = None if residual is None else residual.evidence()
-    if evidence is not None:
-        info["residual"] = {"p_value": evidence.p_value, "words": evidence.words}
-        if evidence.p_value < DOUBTFUL:
-            info["warnings"].append(
-                f"The model does not fit the test set: {evidence.words} (p = "
-                f"{evidence.p_value:.2g}). The totals are doubtful. Does the prior hold here? If "
-                "so, use method='difference' with a random test set, or give `strata` that tell "
-                "such units apart."
-            )
     if size < min(FEW, settings.draws / 2):
         info["warnings"].append(
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "

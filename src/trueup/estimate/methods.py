@@ -20,9 +20,9 @@ from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
-from trueup.estimate.assumptions import far_means
-from trueup.estimate.cautions import cautions, correction_warning, labels_to_pay
+from trueup.estimate.assumptions import far_means, hardly_seen
 from trueup.estimate.calibration import given_probabilities
+from trueup.estimate.cautions import alike_values, cautions, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
@@ -137,6 +137,10 @@ def finish(
     }
     warnings = [*cautions(counts, settings, periods), *answer.info.get("warnings", ())]
     n = int(counts.n.sum())
+    lower, upper = figures["lower"], figures["upper"]
+    if alike_values(counts, settings) and lower is not None and upper is not None:
+        told = hardly_seen(counts, lower, upper)
+        warnings += [told] if told and not any("doubtful" in x for x in warnings) else []
     more = labels_to_pay(figures, settings.interval, n)
     if more is not None:
         warnings.append(correction_warning(more, n))

@@ -16,8 +16,8 @@ from trueup.draws.settings import FROM_POPULATION, Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
 from trueup.estimate.assumptions import Evidence, rates_differ, rates_follow_value, values_differ
-from trueup.estimate.cautions import correction_warning, labels_to_pay
 from trueup.estimate.calibration import score_as_given, score_helps
+from trueup.estimate.cautions import DIFFERENT, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import DOUBTFUL, design_doubts
 from trueup.estimate.methods import estimate
@@ -29,6 +29,8 @@ MOST_NAMED = 5
 WEAK = 0.1
 ILL_CONDITIONED = 20.0
 FEW_EFFECTIVE = 100.0
+SAID = ("There is no test unit", "cannot be shown to beat no correction")
+"""How warnings begin that findings here say in other words."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +141,13 @@ def check_counts(
     overlap: bool,
     interval: float,
     largest: Sequence[float] | None = None,
-    influence: bool = True,
+    warnings: Sequence[str] | None = None,
     parts: GroupCounts | None = None,
 ) -> Check:
     """Check the bag of counts; `largest` are the population's largest values, if known.
 
-    `influence` says whether to estimate under other priors too, which may take a while.
+    `warnings` are those of an estimate that is there already; without them it is made, and once
+    more under another prior, which may take a while.
     """
     options: dict[str, Any] = {
         "design": design,
@@ -164,11 +167,12 @@ def check_counts(
     if parts is not None:
         findings += _parts(parts, design)
     findings += _score(counts)
-    if influence:
-        findings += _influence(counts, prior, options)
     if counts.totals:
         findings += [*_values(counts, settings), *_concentration(counts, largest)]
-    return Check(tuple(findings))
+    if warnings is None:
+        more, warnings = _influence(counts, prior, options)
+        findings += more
+    return Check((*findings, *_warned(warnings, findings)))
 
 
 def _classes(counts: Counts) -> list[Finding]:
@@ -284,8 +288,10 @@ def _parts(found: GroupCounts, design: str) -> list[Finding]:
     return findings
 
 
-def _evidence(question: str, evidence: Evidence, answer: str) -> Finding:
-    p, seen = evidence.p_value, evidence.p_value < DOUBTFUL
+def _evidence(
+    question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL
+) -> Finding:
+    p, seen = evidence.p_value, evidence.p_value < bound
     sign = "no sign of it" if p > WEAK else "no clear sign of it"
     words = f"{evidence.words} (p = {p:.2g}): {answer}" if seen else f"{sign} (p = {p:.2g})"
     return Finding(question, p, seen, words)
@@ -328,8 +334,10 @@ def _score(counts: Counts) -> list[Finding]:
     return found
 
 
-def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[Finding]:
-    """How far the estimate moves under other priors, in half-widths; and whether it pays."""
+def _influence(
+    counts: Counts, prior: object, options: dict[str, Any]
+) -> tuple[list[Finding], list[str]]:
+    """How far the estimate moves under other priors, whether it pays, and what it warns of."""
 
     def make(prior: object) -> Estimate:
         settings = make_settings(
@@ -342,7 +350,7 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
         est = make(prior)
         most = sensitivity(est, quick=True).most
     except TrueupError as error:
-        return [Finding("prior influence", None, False, str(error).split("\n")[0])]
+        return [Finding("prior influence", None, False, str(error).split("\n")[0])], []
     move = abs(most["moves"])
     words = (
         f"under prior {most['prior']!r} the estimate of {most['class']!r} moves by {move:.0%} of "
@@ -351,8 +359,7 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
     n = int(counts.n.sum())
     more = labels_to_pay(est._figures, options["interval"], n)
     pays = "the corrected figures differ from the predicted ones by more than their error"
-    return [
-        *_residual(est),
+    found = [
         Finding("prior influence", move, move > MUCH, words),
         Finding(
             "does correcting pay",
@@ -361,33 +368,45 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
             pays if more is None else correction_warning(more, n),
         ),
     ]
+    return found, est.info["warnings"]
 
 
-def _residual(est: Estimate) -> list[Finding]:
-    """Whether the audited values add up, class by class, to what the model expects of them."""
-    found = est.info.get("residual")
-    if found is None:
-        return []
-    p, doubt = found["p_value"], found["p_value"] < DOUBTFUL
-    words = (
-        f"{found['words']} (p = {p:.2g}): totals are doubtful; is the prior right?"
-        if doubt
-        else f"p = {p:.2g}: the audited units of each class hold about the value that the model "
-        "expects of them"
-    )
-    return [Finding("model and audited values", p, doubt, words)]
+def _warned(warnings: Sequence[str], findings: Sequence[Finding]) -> list[Finding]:
+    """What `correct` would say of these data, unless a finding says so already."""
+    known = [*(f.words.split(" (p = ")[0] for f in findings if f.doubt), *SAID]
+    return [
+        Finding("`correct` would warn", None, True, words)
+        for words in warnings
+        if not any(x in words for x in known)
+    ]
 
 
 def _values(counts: Counts, settings: Settings) -> list[Finding]:
-    """Whether the audited values keep what methods assume of them."""
-    cells = in_cells(counts, settings)
-    answer = "method 'auto' allows for it" if cells else "use a random test set, or `strata`"
-    answer += ", while totals by 'inverse', 'calibrated' and 'constrained' would be biased"
+    """Whether the audited values keep what methods assume of them, and what `correct` does."""
+    within, follow = values_differ(counts), rates_follow_value(counts)
+    if in_cells(counts, settings):
+        allows = (
+            "`correct` takes that into account with its default method; 'constrained' and "
+            "'inverse' would not"
+        )
+        answers = (allows, allows)
+    else:
+        draw = "draw a test set from this population if you can, or give `strata` of similar size"
+        cannot = f"with design {settings.design!r} `correct` cannot take that into account: {draw}"
+        answers = (
+            cannot,
+            f"with design {settings.design!r} `correct` allows for classes whose units are larger, "
+            f"but not for errors that depend on the value within a class: {draw}",
+        )
     asked = (
-        ("values differ by prediction", values_differ(counts)),
-        ("error rates depend on the value", rates_follow_value(counts)),
+        ("values differ by prediction", within, DIFFERENT, answers[0]),
+        ("true classes depend on the value", follow, DOUBTFUL, answers[1]),
     )
-    return [_evidence(what, found, answer) for what, found in asked if found is not None]
+    return [
+        _evidence(what, found, answer, bound)
+        for what, found, bound, answer in asked
+        if found is not None
+    ]
 
 
 def _concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:

@@ -148,18 +148,17 @@ def design(est: Estimate) -> Markup:
             prior=est.asked.get("prior", est.info["prior"]),
             overlap=est.info["overlap"],
             interval=est.info["interval"],
-            influence=False,
+            warnings=(),
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
     fine, doubt = tag("span", "fine", class_="fine"), tag("span", "look at this", class_="doubt")
     lines = [[f.question, doubt if f.doubt else fine, f.words] for f in found.findings]
     doubts = len(found.doubts)
-    verdict = (
-        f"{doubts} of {len(lines)} answers need attention."
-        if doubts
-        else "Nothing here gives reason to doubt."
-    )
+    verdict = f"{doubts} of {len(lines)} answers need attention."
+    if not doubts:
+        told = "Nothing here gives more reason to doubt than the warnings above."
+        verdict = told if est.info["warnings"] else "Nothing here gives reason to doubt."
     return join([tag("p", verdict), table(["question", "", "answer"], lines, words=3)])
 
 
@@ -190,10 +189,6 @@ def method(est: Estimate) -> Markup:
         )
     elif est.counts.totals and est.info["method"] in ("bayes", "constrained", "full", "inverse"):
         more.append("Values of a true class do not depend on what was predicted.")
-    if (fit := est.info.get("residual")) is not None:
-        more.append(
-            f"The model fits the audited values (posterior predictive p = {fit['p_value']:.2g})."
-        )
     if est.info["noise"] and est.whole is not None:
         more.append("Given the rates, units are misclassified independently of each other.")
     if est.info["overlap"]:
