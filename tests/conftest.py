@@ -1,8 +1,11 @@
-"""What every test uses: a generator with a seed of its own, and a rule about skips."""
+"""What every test uses: a generator with a seed of its own, and rules about skips and clocks."""
 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +19,19 @@ pytest_plugins = ["tests.second_chance"]
 def rng() -> np.random.Generator:
     """Return a generator with a seed of this test's own, another in each run."""
     return fresh()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def limits_in_processor_time() -> Iterator[None]:
+    """Let chains that stop after so many seconds count processor time: machines may be busy."""
+    from trueup.draws import pair_walk, pooling, rates
+    from trueup.draws.samplers import chain, walk
+
+    clock = SimpleNamespace(monotonic=time.process_time)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (chain, pair_walk, pooling, rates, walk):
+            patch.setattr(module, "time", clock)
+        yield
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
