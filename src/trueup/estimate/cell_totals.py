@@ -104,12 +104,19 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     for done in range(1, MOST_BATCHES + 1):
         for state, c, rho in islice(cells, batch):
             M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta, M = (x.reshape(chains, K, L, J * B).sum(axis=3) for x in (c * rho[:, None], M))
+            joint_cells = (c * rho[:, None]).reshape(chains, K, L, J * B)
+            theta, M = joint_cells.sum(axis=3), M.reshape(chains, K, L, J * B).sum(axis=3)
+            merged = theta[..., :0]
+            if settings.starts is not None:
+                merged = np.add.reduceat(joint_cells, settings.starts, axis=3)
+                merged = merged.reshape(chains, K, -1)
             if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
                 residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam))
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, merged))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam = (np.stack(x, axis=1) for x in zip(*kept, strict=True))
+        total, joint, units, kappa, lam, fine = (
+            np.stack(x, axis=1) for x in zip(*kept, strict=True)
+        )
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
@@ -149,10 +156,13 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
             "tells how the error rates depend on the value: the interval is rough."
         )
-    P = joint[order] / np.maximum(beta[order][:, :, None], 1e-300)
+    scale = np.maximum(beta[order][:, :, None], 1e-300)
+    P, cells_P = joint[order] / scale, None
+    if settings.starts is not None:
+        cells_P = fine.reshape(-1, K, fine.shape[-1])[order] / scale
     M = units.reshape(-1, K, L)[order]
     M = M if rest is counts.bands else M + counts.n
-    return Answer(draws[order], P, beta[order], M, info=info)
+    return Answer(draws[order], P, beta[order], M, cells_P, info=info)
 
 
 def stratified(counts: Counts, settings: Settings) -> Answer:
