@@ -45,6 +45,7 @@ def counted(population, test_set, missing="refuse", bands=False, **columns):
 
 EXACT = counted(POPULATION, TEST_SET)
 BANDED = counted(POPULATION, TEST_SET, bands=True, by=None).whole
+BY_BAND = counted(POPULATION, TEST_SET, bands=True).banded
 
 
 def same(one, other):
@@ -89,6 +90,26 @@ def test_bands_are_those_that_numpy_makes():
     assert (cells.n.reshape(K, K, B).sum(axis=2) == BANDED.n).all()
 
 
+def test_bands_of_groups_are_those_of_the_whole_side_by_side():
+    """Added up over groups they are the whole's; over bands, the groups' own."""
+    K, b = len(BANDED.classes), len(BY_BAND.starts)
+    assert 2 <= b < len(BANDED.bands.edges) + 1
+    for name in ("v_hat", "u_hat", "w_hat", "n", "t"):
+        whole, found = getattr(BANDED.bands, name), getattr(BY_BAND.counts, name)
+        merged = np.add.reduceat(whole.reshape(*whole.shape[:-1], K, -1), BY_BAND.starts, axis=-1)
+        np.testing.assert_allclose(found.sum(axis=0).reshape(merged.shape), merged, rtol=1e-9)
+        groups = getattr(EXACT.groups.counts, name)
+        np.testing.assert_allclose(found.reshape(*groups.shape, b).sum(axis=-1), groups, rtol=1e-9)
+
+
+def test_very_many_groups_have_no_bands():
+    """Of 500 groups and three classes two bands at least; with 2,000 memory would grow."""
+    assert counted(POPULATION, TEST_SET, bands=True, by="unit").banded is not None
+    more = pa.concat_tables([POPULATION] * 4)
+    more = more.set_column(0, "unit", pa.array(np.arange(4 * UNITS)))
+    assert counted(more, TEST_SET, bands=True, by="unit").banded is None
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_bands_are_those_of_every_engine(engine, folder, servers):
     population = make(engine, POPULATION, folder, servers)
@@ -98,6 +119,10 @@ def test_bands_are_those_of_every_engine(engine, folder, servers):
     same(found.bands, BANDED.bands)
     matched = counted(population, test_set, bands=True, by=None, id="unit").whole
     same(matched.bands, BANDED.bands)
+    for columns in ({}, {"id": "unit"}):
+        inside = counted(population, test_set, bands=True, **columns).banded
+        same(inside.counts, BY_BAND.counts)
+        assert (inside.starts == BY_BAND.starts).all()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

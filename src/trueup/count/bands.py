@@ -11,7 +11,7 @@ from trueup.count.parts import Figures, sorted_labels
 from trueup.count.scores import most_bands, score_bands, without_score
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
-from trueup.read.table import NEGATIVE, ZERO, score_of
+from trueup.read.table import LEAST_VALUE, NEGATIVE, ZERO, score_of
 
 MOST_CLASSES = 20
 """Learning the columns takes 3 s of processor time at 15 classes and 15 s at 20."""
@@ -55,11 +55,11 @@ def cell_counts(
     where = np.array([strata.get(x, -1) for x in _stratum(audited, banded)], dtype=np.int64)
     if (where < 0).any():
         return None
-    cell, seen, B = at * 0, where * 0, 1
+    cell, seen, B, edges = at * 0, where * 0, 1, None
     if banded:
         most = int(np.clip(MOST_CELLS // (K * J), LEAST_BANDS if J == 1 else FEWEST, MOST_BANDS))
         most = min(most, SCORED_BANDS) if fineness else most
-        cell, seen, B = _bands(population, audited, at, where, J, most)
+        cell, seen, B, edges = _bands(population, audited, at, where, J, most)
     if J * B * S == 1 or (seen < 0).any() or (own < 0).any():
         return None
 
@@ -76,7 +76,7 @@ def cell_counts(
         score = add(weighed, at, cell, s)[1] / np.maximum(v_hat, 1)
     return replace(
         whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J,
-        score=score, score_bands=S,
+        score=score, score_bands=S, edges=edges if J == 1 else None,
     )  # fmt: skip
 
 
@@ -86,8 +86,11 @@ def _stratum(figures: Figures, banded: bool) -> list[tuple[Hashable, ...]]:
 
 def _bands(
     population: Figures, audited: Figures, at: Integers, where: Integers, J: int, most: int
-) -> tuple[Integers, Integers, int]:
-    """Merge fine bands within each stratum: the band of every row of either table, and B."""
+) -> tuple[Integers, Integers, int, tuple[float, ...]]:
+    """Merge fine bands within each stratum: the band of every row of either table, B, and edges.
+
+    The edges are the lowest values of all bands but the first, in the last stratum.
+    """
     fine, test = (
         np.array([part[-1] for part in figures.parts], dtype=object).astype(np.int64)
         for figures in (population, audited)
@@ -100,10 +103,19 @@ def _bands(
         i = np.array([place[int(band)] for band in fine[mine]], dtype=np.int64)
         units = np.bincount(i, population.units[mine], len(every)).astype(np.int64)
         sums = np.bincount(i, population.sums[mine], len(every)).astype(float)
-        band_of = np.append(merge_bands(every, units, sums, most), -1)
+        band = merge_bands(every, units, sums, most)
+        edges = tuple(lowest(int(x)) for x in every[np.flatnonzero(np.diff(band)) + 1])
+        band_of = np.append(band, -1)
         cell[mine] = band_of[i]
         seen[own] = [band_of[place.get(int(band), -1)] for band in test[own]]
-    return cell, seen, int(cell.max()) + 1
+    return cell, seen, int(cell.max()) + 1, edges
+
+
+def lowest(fine: int) -> float:
+    """Return the value above which a fine band begins; see `read.table.fine_bands`."""
+    if fine > NEGATIVE // 2:
+        return -float(2.0 ** ((fine - NEGATIVE + 0.5) / 4.0))
+    return -LEAST_VALUE if fine == ZERO else float(2.0 ** ((fine - 0.5) / 4.0))
 
 
 def in_order(bands: Integers) -> Integers:

@@ -8,6 +8,7 @@ import numpy as np
 
 from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
+from trueup.count.group_bands import count_group_bands
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
@@ -55,8 +56,9 @@ def gather_groups(
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
     group and stratum come from the population. With `bands`, the same scan counts fine bands of the
     value and of the score, and `whole.bands` has cells of them and of audit strata
-    (`drawn_within`); groups and strata have none. The whole is then counted in a scan of its own, so that groups do not change
-    it. `design` says whether a label that is never true must be asked about.
+    (`drawn_within`); strata have none. The whole is then counted in a scan of its own, so that
+    groups do not change it, and the bands of groups, while these are few, in one more. `design`
+    says whether a label that is never true must be asked about.
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
@@ -128,6 +130,11 @@ def gather_groups(
             hint="list every predicted label in `classes`, or leave `by` and `strata` out.",
         )
     _check_placed(found, population, test_set, overlap=overlap)
+    if alone is not None:
+        inside = count_group_bands(
+            population, test_set, columns, found.groups, alone, missing=missing, overlap=overlap
+        )
+        found = replace(found, banded=inside)
     cells = None
     if columns.drawn_within:
         cells = _audit_strata(fine, found.whole, columns.drawn_within, notes, overlap, bands)

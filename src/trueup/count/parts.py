@@ -61,6 +61,14 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupBands:
+    """Counts of groups by cell (B, L·b), and the first band of the whole in each of the b bands."""
+
+    counts: Counts
+    starts: Integers
+
+
+@dataclass(frozen=True, eq=False)
 class GroupCounts:
     """Both tables in numbers: the whole, and its parts.
 
@@ -76,6 +84,7 @@ class GroupCounts:
     stratum: Integers
     unplaced: dict[Label, int]  # audited units in parts that the population lacks: in `whole` only
     warnings: list[str]  # what the user should know about these tables
+    banded: GroupBands | None = None  # the groups once more, by cell of the value
 
     def named(self) -> dict[str, Parts]:
         """Return the groups and the strata that hold audited units, by the names of columns."""

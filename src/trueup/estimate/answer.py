@@ -16,13 +16,15 @@ class Answer:
     """What a method returns: draws to summarise, or figures of its own, or both.
 
     `beta` (R, K) are the base rates, on each draw, of the units that were not audited; `M`
-    (R, K, L) all units of the population by true and predicted class.
+    (R, K, L) all units of the population by true and predicted class. `cells` (R, K, L·b) is P over
+    cells of the value, if groups need it (`Settings.starts`).
     """
 
     draws: Floats | None = None
     P: Floats | None = None
     beta: Floats | None = None
     M: NDArray[Any] | None = None
+    cells: Floats | None = None
     estimate: Floats | None = None
     sd: Floats | None = None
     lower: Floats | None = None

@@ -107,12 +107,18 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     for done in range(1, MOST_BATCHES + 1):
         for state, c, rho in islice(cells, batch):
             M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta = (c * rho[:, None]).reshape(chains, K, L, -1, S)
+            theta = c * rho[:, None]
+            merged = theta[:, :, 0, :0]
+            if settings.starts is not None:
+                merged = np.add.reduceat(theta.reshape(chains, K, L, -1), settings.starts, axis=3)
+                merged = merged.reshape(chains, K, -1)
+            theta = theta.reshape(chains, K, L, -1, S)
             correct = state.b if confidence is None else _right(theta.sum(axis=3), confidence[1])
             theta, M = theta.sum(axis=(3, 4)), M.reshape(chains, K, L, -1).sum(axis=3)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b, correct))
+            learned = (state.kappa, state.lam, state.b, correct, merged)
+            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, *learned))
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam, b, right = (
+        total, joint, units, kappa, lam, b, right, fine = (
             np.stack(x, axis=1) for x in zip(*kept, strict=True)
         )
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
@@ -152,10 +158,13 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
             "tells how the error rates depend on the value: the interval is rough."
         )
-    P = joint[order] / np.maximum(beta[order][:, :, None], 1e-300)
+    scale = np.maximum(beta[order][:, :, None], 1e-300)
+    P, cells_P = joint[order] / scale, None
+    if settings.starts is not None:
+        cells_P = fine.reshape(-1, K, fine.shape[-1])[order] / scale
     M = units.reshape(-1, K, L)[order]
     M = M if rest is counts.bands else M + counts.n
-    return Answer(draws[order], P, beta[order], M, info=info)
+    return Answer(draws[order], P, beta[order], M, cells_P, info=info)
 
 
 def _right(theta: Floats, right: Floats) -> Floats:

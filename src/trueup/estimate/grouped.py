@@ -54,7 +54,8 @@ def estimate_parts(
         _check_strata(settings, pooling)
         strata, info = _strata(found.strata, settings, pooling)
     else:
-        strata = [_alone(counts, settings)]
+        starts = None if found.banded is None else found.banded.starts
+        strata = [_alone(counts, replace(settings, starts=starts))]
         info = strata[0].info
     if found.strata.columns:
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
@@ -126,7 +127,7 @@ def _alone(counts: Counts, settings: Settings) -> Stratum:
         rest, _ = split(counts, settings.overlap)
         beta = base_rates(answer.P, rest.v_hat if rest.N else np.ones_like(rest.v_hat))
     assert answer.M is not None
-    return Stratum(answer.draws, answer.P, beta, answer.M, answer.info)
+    return Stratum(answer.draws, answer.P, beta, answer.M, answer.info, answer.cells)
 
 
 def _groups(
@@ -149,8 +150,11 @@ def _groups(
     names = ("estimate", "mean", "sd", "lower", "upper")
     if not stratified:
         (one,) = strata
-        data = _data(groups, slice(None), settings.overlap)
+        data = _data(groups.counts, slice(None), settings.overlap)
         whole = _whole(one, counts, settings)
+        if found.banded is not None and one.cells is not None:
+            data = _data(found.banded.counts, slice(None), settings.overlap)
+            whole = Whole(one.cells, one.beta, one.u)
         answer = correct_groups(
             whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )
@@ -175,7 +179,7 @@ def _groups(
         if len(cells) == 1:  # the group is the stratum
             draws[:, found.group[cells[0]]] += stratum.u
             continue
-        data = _data(found.cells, cells, settings.overlap)
+        data = _data(found.cells.counts, cells, settings.overlap)
         whole = _whole(stratum, found.strata.counts.part(j), settings)
         answer = correct_groups(whole, data, settings.rng, keep=True, **options)
         assert answer.draws is not None
@@ -218,9 +222,9 @@ def _means(stratum: Stratum, counts: Counts, settings: Settings) -> Floats | Non
     return mean_values(stratum.u, beta, counts.N, squares)
 
 
-def _data(parts: Parts, which: Any, overlap: bool) -> Counts:
+def _data(parts: Counts, which: Any, overlap: bool) -> Counts:
     """Some parts as a bag of counts, with the audited units only if they are in the population."""
-    data = parts.counts.part(which)
+    data = parts.part(which)
     return data if overlap else replace(data, n=np.zeros_like(data.n), t=None, t2=None)
 
 

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 class Stratum:
     """One stratum's draws: u and β (R, K) and P (R, K, K), on which its groups build.
 
-    `M` (R, K, K) are its units by true and predicted class.
+    `M` (R, K, K) are its units by true and predicted class; `cells` is P over cells of the value.
     """
 
     u: Floats
@@ -34,6 +34,7 @@ class Stratum:
     beta: Floats
     M: NDArray[Any]
     info: dict[str, Any]
+    cells: Floats | None = None
 
 
 def draw_regressed(every: list[Counts], settings: Settings) -> tuple[list[Stratum], dict[str, Any]]:

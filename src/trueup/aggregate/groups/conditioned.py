@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["allocate_to", "meet_totals", "tilt_to"]
+__all__ = ["allocate_to", "meet_totals", "tilt_to", "unsure"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -21,11 +21,28 @@ Integers = NDArray[np.int64]
 STEPS = 12
 CLOSE = 0.1
 """At most 12 steps, until the rest is below 0.1 of the standard deviation of as many units."""
+MOST = 30.0
+"""No cell gives way this many times more than the mean of units."""
 FAR = 30.0
 """Log odds are not tilted further than this."""
 ROUNDS = 60
 MIX = (0.0, 1e-9, 1e-6, 1e-3, 0.03, 0.3, 1.0)
 """Rounds of proportional fitting, and how much of the whole's own shares is mixed in for them."""
+
+
+def unsure(known: Floats, v: Integers, u: Floats | None) -> Floats:
+    """Return ω (r, L, B): how far each cell gives way, for counts or, with u (B, L), for totals.
+
+    `known` (r, H, B) is how many units the column of a predicted class rests on. Its error is
+    common to the v units of all its cells, or to their value; a unit's own chance comes on top.
+    """
+    x = v.astype(float) if u is None else np.abs(u).T
+    of_label = x.reshape(known.shape[1], -1, x.shape[1]).sum(axis=1)
+    each = x / np.maximum(v, 1)
+    omega = each + np.repeat(of_label / known, len(v) // known.shape[1], axis=1)
+    mean = (omega * v).sum(axis=(1, 2), keepdims=True) / max(int(v.sum()), 1)
+    scale = float(x.sum()) / max(int(v.sum()), 1)  # that of a unit: counts have 1
+    return np.asarray(np.minimum(omega, MOST * mean) / max(scale, 1e-300))
 
 
 def tilt_to(c: Floats, x: Floats, omega: Floats | float, X: Floats) -> Floats:

@@ -22,8 +22,16 @@ from numpy.typing import NDArray
 from trueup.aggregate.cells import share_values
 from trueup.aggregate.groups.base_rates import TINY, draw_rates, fixed_point
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
-from trueup.aggregate.groups.conditioned import allocate_to, meet_totals, tilt_to
-from trueup.aggregate.groups.layer import LEAST, Layer, column_scale, draw_layer, learn_layer
+from trueup.aggregate.groups.conditioned import allocate_to, meet_totals, tilt_to, unsure
+from trueup.aggregate.groups.layer import (
+    LEAST,
+    Layer,
+    by_label,
+    column_scale,
+    draw_layer,
+    effective,
+    learn_layer,
+)
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
@@ -38,7 +46,7 @@ Integers = NDArray[np.int64]
 
 BLOCK = 500_000
 """Numbers in one of the arrays of a block of draws: small enough for a processor's cache."""
-SOME = 60
+SOME = 12
 """Draws of the whole that the layer is learned from."""
 KEEP_BYTES = 200_000_000
 """Draws are kept up to this size unless the caller says otherwise."""
@@ -85,7 +93,10 @@ class GroupAnswer:
 
 
 class _Block(NamedTuple):
-    """What a block of draws needs: some draws of the whole, and all groups (transposed, (L, B))."""
+    """What a block of draws needs: some draws of the whole, and all groups.
+
+    `labels` is the number H of predicted classes; each has L/H cells, side by side.
+    """
 
     whole: Whole
     a: Floats
@@ -93,6 +104,7 @@ class _Block(NamedTuple):
     rest: Counts
     known: Floats
     start: tuple[Floats, Floats]
+    labels: int
 
 
 def correct_groups(
@@ -134,24 +146,23 @@ def correct_groups(
     rest, exact = split(data, overlap=True)
     n = np.zeros_like(data.n) if rest is data else data.n
     (R, K, L), B = whole.P.shape, len(data.v_hat)
-    H = min(K, L)
-    merged = rest.v_hat.reshape(B, H, -1).sum(axis=2) if L % K == 0 else rest.v_hat
-    P_h = whole.P.reshape(R, K, H, -1).sum(axis=3) if L % K == 0 else whole.P
+    H = K if L % K == 0 else L  # predicted classes; cells of one stand side by side
+    v_h, n_h, P_h = by_label(rest.v_hat, H), by_label(n, H), by_label(whole.P, H)
     own = n.sum(axis=2).astype(float) if audited_inform else np.zeros((B, K))
     layered = rates_differ and audited_inform and bool(n.any()) and B > 1
-    prior = fit_groups(P_h, whole.beta, merged, np.zeros((B, K)) if layered else own, rng)
+    prior = fit_groups(P_h, whole.beta, v_h, np.zeros((B, K)) if layered else own, rng)
     layer, told = None, None
     if layered:
-        layer, told = _learn(whole, prior, n, data.v_hat, rng)
-    known = n.astype(float) if layered else own
+        layer, told = _learn(whole, prior, n_h, data.v_hat, rng)
+    known = n_h.astype(float) if layered else own
     target = whole._replace(u=whole.u - exact.sum(axis=0))
     if keep is None:
         keep = 8 * R * B * K <= KEEP_BYTES
     draws = _store(R, B, K, keep)
     width = max(1, BLOCK // (K * L * B))
     shape = np.maximum(prior.a.mean(axis=0) + own, TINY)
-    start = fixed_point(np.maximum(whole.P.mean(axis=0), TINY), shape, rest.v_hat)
-    jobs = _jobs(_Block(target, prior.a, layer, rest, known, start), width, rng)
+    start = fixed_point(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
+    jobs = _jobs(_Block(target, prior.a, layer, rest, known, start, H), width, rng)
     pool = executor or ThreadPoolExecutor(cores())
     done = 0
     try:
@@ -194,18 +205,24 @@ def _learn(
     whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: np.random.Generator
 ) -> tuple[Layer, dict[str, float]]:
     """Learn how far groups' rates differ, and turn it into a layer for each draw."""
-    R = len(whole.P)
+    R, H = len(whole.P), n.shape[2]
     some = np.linspace(0, R - 1, min(SOME, R)).astype(np.int64)
     placed = np.flatnonzero(n.any(axis=(1, 2)))
-    P, beta = whole.P[some], whole.beta[some]
+    P, beta, v_h = whole.P[some], whole.beta[some], by_label(v_hat, H)
     shape = np.repeat(prior.a[some].T[:, None], len(placed), axis=1)
-    rates = draw_rates(_rows(P), shape, v_hat[placed], rng)  # from their predictions alone
+    # from their predictions alone
+    rates = draw_rates(_rows(by_label(P, H)), shape, v_h[placed], rng)
     tilt = (rates / np.maximum(beta.T[:, None], TINY)).transpose(2, 1, 0)
-    c = columns(P, beta)
-    lam, kappa, by_rows = learn_layer(n[placed], v_hat, c, P, beta, tilt, R, rng)
-    scale = np.where(by_rows[:, None], column_scale(whole.P, columns(whole.P, whole.beta)), 1.0)
-    layer = Layer(lam, np.maximum(kappa[:, None] * scale, LEAST))
-    return layer, {"concentration": float(np.median(kappa)), "shared": float(lam.mean())}
+    learned = learn_layer(n[placed], v_hat[placed], P, beta, tilt, v_h, R, rng)
+    P_h = by_label(whole.P, H)
+    scale = column_scale(P_h, columns(P_h, whole.beta))
+    scale = np.where(learned.by_rows[:, None], scale, 1.0)
+    kappa = np.maximum(learned.kappa[:, None] * scale, LEAST)
+    return Layer(learned.lam, kappa, learned.sigma), {
+        "concentration": float(np.median(learned.kappa)),
+        "shared": float(learned.lam.mean()),
+        "common": float(learned.sigma.mean()),
+    }
 
 
 def _rows(P: Floats) -> Floats:
@@ -229,27 +246,28 @@ def _jobs(
 def _draw(block: _Block, rng: np.random.Generator) -> Floats:
     """Draw the groups (r, B, K), audited units apart, for a few draws of the whole."""
     (P, beta, X, means), rest, layer = block.whole, block.rest, block.layer
-    v, n = rest.v_hat.T, block.known
+    v, n, H = rest.v_hat.T, block.known, block.labels
     shape = block.a.T[:, None, :]
     if layer is None:
         shape = shape + n.T[:, :, None]
     else:
         # the part of the audited units that says something of other columns too
-        counted = n.sum(axis=1).T[:, :, None]  # (L, B, 1)
-        kappa = layer.kappa.T[:, None]
-        part = np.minimum((kappa + 1) / (kappa + np.maximum(counted, 1)), 1.0)
+        part = effective(layer.kappa.T[:, None], n.sum(axis=1).T[:, :, None])  # (H, B, r)
+        part *= layer.sigma == 0  # otherwise they inform η instead
         some = np.flatnonzero(n.any(axis=(1, 2)))
         shape = np.repeat(shape, len(n), axis=1)
         shape[:, some] += np.einsum("bgl,lbr->gbr", n[some], part[:, some])
-    rates = draw_rates(_rows(P), shape, rest.v_hat, rng, start=block.start)  # (K, B, r)
+    v_h = by_label(rest.v_hat, H)
+    rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (K, B, r)
     tilt = rates.transpose(0, 2, 1) / np.maximum(beta.T[:, :, None], TINY)
-    c, omega = columns(P, beta), 1.0
+    c = columns(P, beta)
+    omega: Floats | float = 1.0
     if layer is None:
         own = c.transpose(1, 0, 2)[..., None] * tilt[:, :, None]
         own /= own.sum(axis=0)
     else:
-        own = draw_layer(layer, c, tilt, n, rng)
-        omega = 1 + v / (layer.kappa[:, :, None] + n.sum(axis=1).T + 1)
+        own = draw_layer(layer, c, tilt, n, v, rng)
+        omega = unsure(layer.kappa[:, :, None] + n.sum(axis=1).T + 1, v, rest.u_hat)
     if rest.u_hat is None:
         own = tilt_to(own, v.astype(float), omega, X.T)
         M = allocate_to(own, v, X.T, rng)

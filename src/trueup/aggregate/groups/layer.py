@@ -4,26 +4,34 @@ With one P for all, a group's columns are c̃_gℓ ∝ c_gℓ β_bg/β_g: the wh
 the group's base rates, which its predictions tell. Where rates differ, predictions tell less, and
 columns differ beyond the tilt. Two numbers say how much:
 
-    c̃_gℓ ∝ c_gℓ (1 − λ + λ β_bg/β_g),     c^(b)_·ℓ ~ Dir(κ s_ℓ c̃_·ℓ).
+    c̃_gℓ ∝ c_gℓ (β_bg/β_g)^λ,     c^(b)_·ℓ ~ Dir(κ s_ℓ c̃_·ℓ).
 
 λ = 1 and κ → ∞ is one P for all; λ = 0 ignores what a group's predictions say of its base rates.
 Two families are weighed against each other. In "rows", each row of P varies as Dir(κ p_g): s_ℓ is
 what that implies for the columns, by the delta method, and λ is close to the part of the
 differences between the groups' predictions that rows leave to base rates. In "columns", s = 1 and
-λ is free. The audited units of a cell are Dirichlet-multinomial given (family, λ, κ), which is
-drawn on a grid; c^(b) given them is a Dirichlet.
+λ is free. In both, the classes' odds of a group may also deviate in the same direction in all
+columns, by η_bg ~ N(0, σ²) (`groups.common`). The audited units of a group and predicted class are
+Dirichlet-multinomial given (family, λ, κ, σ) and η; the former are drawn on a grid, c^(b) given
+them is a Dirichlet.
+
+ℓ is a predicted class here. Where cells are finer (bands of the value), c̃ of a predicted class is
+the mean over the group's own units in its cells, and the cells' odds follow c^(b) together: a group
+whose rates differ does so in all bands, while how classes lie in the bands is the whole's.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.groups.common import draw_common, find_mode
+from trueup.draws.base_rates import columns
 from trueup.numerics import special
 
-__all__ = ["Layer", "draw_layer", "learn_layer"]
+__all__ = ["Layer", "by_label", "draw_layer", "effective", "learn_layer"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,79 +45,162 @@ LAMBDAS = np.linspace(0.0, 1.0, 5)
 FREE = np.array([1.0, 1.0, 1.0, 1.0, 3.0])
 LINK = 0.1
 """Grid of λ; its prior in "columns", which favours one P; how closely λ follows κ in "rows"."""
+SIGMAS = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
+COMMON = 0.4
+THIN = 4
+"""Grid of σ; the prior probability that it is above 0; every fourth κ is tried with those."""
+MOST_COMMON = 4_000
+"""σ may be above 0 for at most so many audited groups times K²: its cost is that of solving K
+equations for each of them on each draw."""
 LEAST = 0.5
 """Least concentration of a column."""
+FITS = 5
+"""Rounds of proportional fitting that carry a predicted class's column to its cells."""
 
 
 class Layer(NamedTuple):
-    """Draws of λ (R,) and of the columns' concentrations κs (R, L)."""
+    """Draws of λ (R,), of the columns' concentrations κs (R, H) and of σ (R,)."""
 
     lam: Floats
     kappa: Floats
+    sigma: Floats
+
+
+class Learned(NamedTuple):
+    """Draws of λ, κ, whether the family is "rows", and σ, (R,) each."""
+
+    lam: Floats
+    kappa: Floats
+    by_rows: NDArray[np.bool_]
+    sigma: Floats
 
 
 def learn_layer(
     n: Integers,
     v_hat: Integers,
-    c: Floats,
-    rows: Floats,
+    P: Floats,
     beta: Floats,
     tilt: Floats,
+    every: Integers,
     size: int,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Draw λ, κ and whether the family is "rows", `size` of each, given the audited units.
+) -> Learned:
+    """Draw λ, κ, the family and σ, `size` of each, given the audited units.
 
     Parameters
     ----------
-    n : (B, K, L) ndarray of int
-        Audited units of each group.
+    n : (B, K, H) ndarray of int
+        Audited units of each group, by true and predicted class.
     v_hat : (B, L) ndarray of int
-        Units of each group.
-    c, rows, beta : (S, K, L), (S, K, L) and (S, K) ndarray
-        Some draws of the whole's columns, of P and of the base rates.
+        Units of each group, by cell.
+    P, beta : (S, K, L) and (S, K) ndarray
+        Some draws of the whole's P, by cell, and of its base rates.
     tilt : (S, B, K) ndarray
         β_b/β of the groups on the same draws, from their predictions alone.
+    every : (G, H) ndarray of int
+        Units of all groups, by predicted class, also of those without audited units.
     size : int
         How many draws to make.
     rng : numpy.random.Generator
         Source of randomness.
     """
-    b, g, cell = np.nonzero(n)
-    units = n[b, g, cell].astype(float)
-    part, at = np.nonzero(n.sum(axis=1))
-    total = n.sum(axis=1)[part, at].astype(float)
-    scale = column_scale(rows, c)  # (S, L)
-    fit = np.empty((2, len(LAMBDAS), len(KAPPAS), len(c)))
+    (S, K), (B, _, H) = beta.shape, n.shape
+    sigmas = SIGMAS if B * K**2 <= MOST_COMMON else SIGMAS[:1]
+    rows, c = by_label(P, H), columns(P, beta)
+    scale = column_scale(rows, columns(rows, beta))  # (S, H)
+    link = -0.5 * ((LAMBDAS[:, None] - _left_to_base_rates(every, rows, beta)) / LINK) ** 2
+    link -= np.log(np.exp(link).sum(axis=0))
+    own = within_label(v_hat.astype(float), H)
+    seen = _Seen(n)
+    found: list[tuple[float, float, bool, float]] = []
+    log_p: list[float] = []
     for j, lam in enumerate(LAMBDAS):
-        r = 1 - lam + lam * tilt  # (S, B, K)
-        norm = np.einsum("skl,sbk->sbl", c, r)[:, b, cell]
-        mean = c[:, g, cell] * r[:, b, g] / norm  # (S, audited cells)
-        for f, s in enumerate((scale, np.ones_like(scale))):
+        r = tilt**lam  # (S, B, K)
+        among = (own / np.einsum("skl,sbk->sbl", c, r)).reshape(S, B, H, -1)
+        mean = np.einsum("skhj,sbhj->sbkh", c.reshape(S, K, H, -1), among) * r[..., None]
+        for by_rows, s in ((True, scale), (False, np.ones_like(scale))):
             for i, kappa in enumerate(KAPPAS):
                 k = np.maximum(kappa * s, LEAST)
-                x = k[:, cell] * mean
-                seen = (special.gammaln(x + units) - special.gammaln(x)).sum(axis=1)
-                k = k[:, at]
-                all_ = (special.gammaln(k + total) - special.gammaln(k)).sum(axis=1)
-                fit[f, j, i] = seen - all_
-    link = -0.5 * ((LAMBDAS[:, None] - _left_to_base_rates(v_hat, rows, beta)) / LINK) ** 2
-    link -= np.log(np.exp(link).sum(axis=0))
-    free = np.repeat(np.log(FREE / FREE.sum())[:, None], len(KAPPAS), axis=1)
-    free[:, -1] = np.where(LAMBDAS == 1, 0.0, -np.inf)
-    log_p = fit + (np.stack([link, free]) + _log_prior())[..., None]
-    p = np.exp(log_p - log_p.max()).sum(axis=-1)
-    pick = rng.choice(p.size, size, p=p.ravel() / p.sum())
-    at_family, at_lam, at_kappa = np.unravel_index(pick, p.shape)
-    return LAMBDAS[at_lam], KAPPAS[at_kappa], at_family == 0
+                eta = None
+                for sigma in sigmas:
+                    if sigma > 0 and i % THIN:
+                        continue
+                    prior = _log_prior(i, sigma, len(sigmas) > 1)
+                    if by_rows:
+                        prior += link[j, i]
+                    elif i == len(KAPPAS) - 1 and sigma == 0:
+                        prior += 0.0 if lam == 1 else -np.inf
+                    else:
+                        prior += np.log(FREE[j] / FREE.sum())
+                    if np.isinf(prior):
+                        continue
+                    fit, eta = seen.fit(mean, k, sigma, eta)
+                    found.append((lam, kappa, by_rows, sigma))
+                    log_p.append(prior + fit)
+    p = np.exp(np.array(log_p) - max(log_p))
+    pick = rng.choice(len(p), size, p=p / p.sum())
+    at = np.array(found)[pick]
+    return Learned(at[:, 0], at[:, 1], at[:, 2] > 0, at[:, 3])
 
 
-def _log_prior() -> Floats:
-    """Log prior of each κ."""
-    p = KAPPAS**POWER
-    p[:-1] *= (1 - ONE_P) / p[:-1].sum()
-    p[-1] = ONE_P
-    return np.asarray(np.log(p))
+class _Seen:
+    """The audited units of groups, and how well a mean with concentrations fits them."""
+
+    def __init__(self, n: Integers) -> None:
+        self.n, self.total = n.astype(float), n.sum(axis=1).astype(float)
+        self.at = np.nonzero(n)
+        self.some = np.nonzero(self.total)
+        self.units, self.all = self.n[self.at], self.total[self.some]
+
+    def fit(
+        self, mean: Floats, k: Floats, sigma: float, eta: Floats | None
+    ) -> tuple[float, Floats | None]:
+        """Return the log likelihood, each group's averaged over draws, and the mode of η.
+
+        `mean` (S, B, K, H) are the columns before η, k (S, H) their concentrations; the search for
+        the mode starts at `eta`. η is integrated out by Laplace's method.
+        """
+        S, B, K = mean.shape[:3]
+        extra = np.zeros((S, B))
+        if sigma > 0:
+            counted = self.n * effective(k[:, None], self.total)[:, :, None]
+            log_m = np.log(np.maximum(mean, 1e-300))
+            eta, precision = find_mode(log_m, counted, np.full((S, B), sigma), eta)
+            mean = mean * np.exp(eta)[..., None]
+            mean /= mean.sum(axis=2, keepdims=True)
+            extra = -0.5 * (eta**2).sum(axis=2) / sigma**2 - K * np.log(sigma)
+            extra -= 0.5 * np.linalg.slogdet(precision)[1]
+        b, g, h = self.at
+        x = np.maximum(k[:, h] * mean[:, b, g, h], 1e-300)
+        seen = special.gammaln(x + self.units) - special.gammaln(x)
+        k = k[:, self.some[1]]
+        every = special.gammaln(k + self.all) - special.gammaln(k)
+        for groups, x in ((b, seen), (self.some[0], -every)):
+            for row, each in zip(extra, x, strict=True):
+                row += np.bincount(groups, each, B)
+        top = extra.max(axis=0)
+        return float((top + np.log(np.exp(extra - top).mean(axis=0))).sum()), eta
+
+
+def effective(kappa: Floats, n: Floats) -> Floats:
+    """Return how much of one multinomial unit each of n units of a column with κ tells of c̃."""
+    return np.minimum((kappa + 1) / (kappa + np.maximum(n, 1)), 1.0)
+
+
+def _log_prior(i: int, sigma: float, both: bool) -> float:
+    """Log prior of the κ at i and of σ; `both` if σ may be above 0."""
+    some = slice(0, len(KAPPAS) - 1, 1 if sigma == 0 else THIN)
+    p = (
+        ONE_P
+        if i == len(KAPPAS) - 1
+        else (1 - ONE_P) * KAPPAS[i] ** POWER / (KAPPAS[some] ** POWER).sum()
+    )
+    if not both:
+        return float(np.log(p))
+    if sigma > 0:
+        return float(np.log(p * COMMON / (len(SIGMAS) - 1)))
+    # the spike at one P keeps its probability
+    return float(np.log(ONE_P if i == len(KAPPAS) - 1 else p * (1 - ONE_P - COMMON) / (1 - ONE_P)))
 
 
 def column_scale(rows: Floats, c: Floats) -> Floats:
@@ -137,18 +228,64 @@ def _left_to_base_rates(v_hat: Integers, rows: Floats, beta: Floats) -> Floats:
 
 
 def draw_layer(
-    layer: Layer, c: Floats, tilt: Floats, n: Floats, rng: np.random.Generator
+    layer: Layer, c: Floats, tilt: Floats, n: Floats, v: Integers, rng: np.random.Generator
 ) -> Floats:
     """Draw the groups' columns c^(b) (K, r, L, B).
 
-    `c` (r, K, L) are the whole's columns, `tilt` (K, r, B) is β_b/β, `n` (B, K, L) the audited
-    units.
+    `c` (r, K, L) are the whole's columns, `tilt` (K, r, B) is β_b/β, `n` (B, K, H) the audited
+    units by predicted class, `v` (L, B) the units of each cell.
     """
-    lam = layer.lam[:, None]
-    mean = c.transpose(1, 0, 2)[..., None] * (1 - lam + lam * tilt)[:, :, None]
+    lam, H = layer.lam[:, None], n.shape[2]
+    mean = c.transpose(1, 0, 2)[..., None] * (tilt**lam)[:, :, None]
     mean /= mean.sum(axis=0)
-    mean *= layer.kappa[None, :, :, None]
-    mean += n.transpose(1, 2, 0)[:, None]
-    drawn = np.maximum(rng.standard_gamma(mean), 1e-300)
+    share = within_label(v.T.astype(float), H).T
+    among = _labelled(mean * share, H)
+    if layer.sigma.any():
+        eta = _common(layer, among, n, rng)
+        mean *= np.exp(eta)[:, :, None]
+        mean /= mean.sum(axis=0)
+        among = _labelled(mean * share, H)
+    shape = layer.kappa[None, :, :, None] * among + n.transpose(1, 2, 0)[:, None]
+    drawn = np.maximum(rng.standard_gamma(shape), 1e-300)
     drawn /= drawn.sum(axis=0)
-    return drawn
+    if len(v) == H:
+        return drawn
+    for _ in range(FITS):
+        mean *= np.repeat(drawn / np.maximum(among, 1e-300), len(v) // H, axis=2)
+        mean /= mean.sum(axis=0)
+        among = _labelled(mean * share, H)
+    return mean
+
+
+def _common(layer: Layer, among: Floats, n: Floats, rng: np.random.Generator) -> Floats:
+    """Draw η (K, r, B), from its prior where no unit was audited; 0 where σ is."""
+    K, r, _, B = among.shape
+    eta = rng.standard_normal((K, r, B)) * layer.sigma[:, None]
+    draws, placed = np.flatnonzero(layer.sigma), np.flatnonzero(n.any(axis=(1, 2)))
+    if len(placed):
+        total = n[placed].sum(axis=1)
+        counted = effective(layer.kappa[draws][:, None], total)[:, :, None] * n[placed]
+        log_m = np.log(np.maximum(among[:, draws][..., placed].transpose(1, 3, 0, 2), 1e-300))
+        sigma = np.repeat(layer.sigma[draws][:, None], len(placed), axis=1)
+        drawn = draw_common(log_m, counted, sigma, rng)  # (draws, groups, K)
+        eta[:, draws[:, None], placed] = drawn.transpose(2, 0, 1)
+    return eta
+
+
+def by_label(x: NDArray[Any], H: int) -> NDArray[Any]:
+    """Add up the cells (…, L) of each of H predicted classes."""
+    return np.asarray(x.reshape(*x.shape[:-1], H, -1).sum(axis=-1))
+
+
+def within_label(v: Floats, H: int) -> Floats:
+    """Return each cell's share (B, L) of its predicted class in the group; equal without units."""
+    each = v.reshape(len(v), H, -1)
+    total = each.sum(axis=2, keepdims=True)
+    share = np.where(total > 0, each / np.maximum(total, 1.0), 1.0 / each.shape[2])
+    return np.asarray(share.reshape(v.shape))
+
+
+def _labelled(x: Floats, H: int) -> Floats:
+    """Add up the cells (K, r, L, B) of each predicted class: (K, r, H, B)."""
+    K, r, _, B = x.shape
+    return np.asarray(x.reshape(K, r, H, -1, B).sum(axis=3))

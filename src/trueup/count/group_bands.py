@@ -1,0 +1,102 @@
+"""Bands of the value within groups: the whole's own, a few side by side, counted in one scan."""
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueup.count.bands import merge_bands
+from trueup.count.counts import Counts, split
+from trueup.count.matched import matched_tally
+from trueup.count.names import Columns
+from trueup.count.parts import GroupBands, Parts
+from trueup.errors import DataError
+from trueup.numerics.arrays import Integers
+from trueup.read.table import NEGATIVE, ZERO, Missing, Table, Tally
+
+MOST_BANDS, LEAST_BANDS = 8, 2
+"""Groups have at most 8 bands: what is left within a band, the whole's own total corrects."""
+MOST_COLUMNS = 600
+MOST_NUMBERS = 16_000
+"""Rates of cells on each draw, K × K × bands, and numbers of all groups on each draw, those times
+the groups: with two classes 8 bands for 500 groups, with five classes for 80."""
+
+
+def count_group_bands(
+    population: Table,
+    test_set: Table,
+    columns: Columns,
+    groups: Parts,
+    whole: Counts,
+    *,
+    missing: Missing,
+    overlap: bool,
+) -> GroupBands | None:
+    """Count every group by predicted class and band of the value.
+
+    None if the whole has no bands, if there are too many groups or classes, or if the audited
+    values do not fit into the population's cells.
+    """
+    cells, value, name = whole.bands, columns.value, "trueup bin"
+    B, K = len(groups.labels), whole.K
+    if cells is None or cells.edges is None or cells.u_hat is None or value is None:
+        return None
+    most = min(MOST_BANDS, MOST_COLUMNS // K**2, MOST_NUMBERS // (B * K**2))
+    if most < LEAST_BANDS:
+        return None
+    starts = _merged(cells, K, most)
+    edges = [cells.edges[i - 1] for i in starts[1:]]
+    keys = [*columns.by, name]
+    how: dict[str, Any] = {"missing": missing, "nullable": columns.by}
+    population = population.binned(name, value, edges)
+    every = population.tally([*keys, columns.predicted], value, **how)
+    audited = None
+    if groups.placed and columns.id is not None:
+        audited = matched_tally(population, test_set, columns, keys, missing)
+    elif groups.placed:
+        test_set = test_set.binned(name, value, edges)
+        audited = test_set.tally([*keys, columns.true, columns.predicted], value, **how)
+    counts = _counts(every, audited, groups, len(starts))
+    try:
+        split(counts, overlap)
+    except DataError:
+        return None
+    return GroupBands(counts, starts)
+
+
+def _merged(cells: Counts, K: int, most: int) -> Integers:
+    """Merge the whole's bands into at most about `most`; return the first band of each."""
+    assert cells.u_hat is not None
+    units = cells.v_hat.reshape(K, -1).sum(axis=0)
+    sums = cells.u_hat.reshape(K, -1).sum(axis=0)
+    i = np.arange(len(units))
+    codes = np.where(sums < 0, NEGATIVE + i, np.where(sums == 0, ZERO, i))
+    band = merge_bands(codes, units, sums, most)
+    return np.flatnonzero(np.diff(band, prepend=-1))
+
+
+def _counts(every: Tally, audited: Tally | None, groups: Parts, b: int) -> Counts:
+    """Put both tallies, by (*by, bin, [true,] predicted), into arrays."""
+    counts = groups.counts
+    B, K = len(groups.labels), counts.K
+    place: dict[Hashable, int] = {label: i for i, label in enumerate(groups.labels)}
+    at: dict[Hashable, int] = {label: g for g, label in enumerate(counts.classes)}
+
+    def add(tally: Tally, true: bool) -> list[Any]:
+        shape = (B, K, K, b) if true else (B, K, b)
+        cut = -3 if true else -2
+        found = [np.zeros(shape, x.dtype) for x in (tally.units, tally.sums, tally.squares)]
+        for row, key in enumerate(tally.keys):
+            where = place.get(key[:cut])
+            if where is not None:
+                cell: Any = (where, *(at[x] for x in key[cut + 1 :]), key[cut])
+                for total, x in zip(found, (tally.units, tally.sums, tally.squares), strict=True):
+                    total[cell] += x[row]
+        return [x.reshape(*x.shape[:-2], K * b) for x in found]
+
+    v_hat, u_hat, w_hat = add(every, False)
+    n, t, t2 = np.zeros((B, K, K * b), np.int64), None, None
+    if audited is not None:
+        n, t, t2 = add(audited, True)
+    return replace(counts, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2)
