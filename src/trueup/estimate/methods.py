@@ -138,7 +138,7 @@ def finish(
     n = int(counts.n.sum())
     more = labels_to_pay(figures, settings.interval, n)
     if more is not None:
-        warnings.append(correction_warning(more, n))
+        warnings.append(correction_warning(more, n, counts.N))
     info |= answer.info | {"warnings": warnings, "labels_to_pay": more}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
