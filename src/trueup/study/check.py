@@ -365,7 +365,7 @@ def _influence(
             "does correcting pay",
             more,
             more is not None,
-            pays if more is None else correction_warning(more, n),
+            pays if more is None else correction_warning(more, n, counts.N),
         ),
     ]
     return found, est.info["warnings"]
