@@ -154,7 +154,7 @@ AUDITED = UNITS.assign(true=["a", "b", "b", "a", "b", "c"] * 40).iloc[:60]
         {},
         {"value": "value"},
         {"by": "region"},
-        {"strata": "region"},
+        {"strata": "region", "seconds": 0.01},  # sums hold before chains converge
         {"strata": "region", "pooling": "none", "by": "region"},
         {"design": "by_class"},
         {"design": "by_class", "method": "full"},

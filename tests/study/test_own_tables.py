@@ -1,6 +1,7 @@
 """`compare` and `plan` on the user's own tables: values are counted where they are."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,11 @@ import trueup as tu
 from trueup.count.names import Columns
 from trueup.read import open_table
 from trueup.read.frames import FrameTable
-from trueup.study import next_units
+from trueup.study import half_width, next_units
 from trueup.study.case_source import Assumed, make_case
 from trueup.study.unit_values import two_values, unit_values
 
-SMALL = {"draws": 200, "replications": 20, "seed": 1, "value": "y"}
+SMALL = {"draws": 200, "replications": 4, "seed": 1, "value": "y"}
 RATES = {"P": [[0.8, 0.2], [0.2, 0.8]], "base_rates": [0.5, 0.5]}
 STUDIES = {
     "compare": lambda *tables, **options: tu.compare(*tables, methods=["joint"], **options),
@@ -25,9 +26,12 @@ STUDIES = {
 
 
 @pytest.fixture(autouse=True)
-def few_futures(monkeypatch):
-    """How narrow intervals will be is not asked here, and takes an estimate for each future."""
+def few_studies(monkeypatch):
+    """How the methods do is not asked here, and takes an estimate for each replication."""
     monkeypatch.setattr(next_units, "FUTURES", 2)
+    monkeypatch.setattr(import_module("trueup.study.compare"), "FEWEST", 2)
+    monkeypatch.setattr(half_width, "FEWEST", 2)
+    monkeypatch.setattr(half_width, "ROUGH", 4)
 
 
 def tables(rng, N=2000):
