@@ -42,10 +42,11 @@ def values_differ(counts: Counts) -> Evidence | None:
 
     Two questions about the sums of the wrongly predicted units' values, class by class: is any far
     from that of picking as many units of the class at random, and do all point the same way? The
-    p-value is that of the clearer answer. With bands the values are scores of their logs, for which
-    a few large units do not decide, and wrong predictions are shuffled within classes, so that the
-    p-value holds however few they are. Otherwise values are themselves, and sums are taken as
-    normal. None if no class has two audited units of either kind, or values do not vary.
+    p-value is that of the clearer answer. With bands the values are normal scores of their ranks in
+    the class (van Elteren's test), for which neither a few large units nor zeros decide, and wrong
+    predictions are shuffled within classes, so that the p-value holds however few they are.
+    Otherwise values are themselves, and sums are taken as normal. None if no class has two audited
+    units of either kind, or values do not vary.
     """
     right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
     banded = counts.bands is not None and counts.bands.u_hat is not None
@@ -54,9 +55,10 @@ def values_differ(counts: Counts) -> Evidence | None:
         J = n.shape[1] // counts.L
         each = n.reshape(counts.K, counts.L, -1).astype(np.int64)  # (K, L, JB)
         own, wrong = each.sum(axis=1), np.where(right[..., None], 0, each).sum(axis=1)
-        flat = z[:J].ravel()
         units, bad = own.sum(axis=1), wrong.sum(axis=1)
-        sums, squares, seen = own @ flat, own @ flat**2, wrong @ flat
+        normal = _normal_scores(own, z[:J].ravel())
+        sums, squares = (own * normal).sum(axis=1), (own * normal**2).sum(axis=1)
+        seen = (wrong * normal).sum(axis=1)
     elif counts.t is not None and counts.t2 is not None:
         units, bad = counts.n.sum(axis=1), np.where(right, 0, counts.n).sum(axis=1)
         sums, squares = counts.t.sum(axis=1), counts.t2.sum(axis=1)
@@ -74,7 +76,7 @@ def values_differ(counts: Counts) -> Evidence | None:
     if banded:
         rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
         drawn = [
-            rng.multivariate_hypergeometric(own[g], bad[g], PICKS, method="marginals") @ flat
+            rng.multivariate_hypergeometric(own[g], bad[g], PICKS, method="marginals") @ normal[g]
             for g in np.flatnonzero(use)
         ]
         there = _clearer(np.stack(drawn, axis=-1) - expected, var)
@@ -93,6 +95,16 @@ def values_differ(counts: Counts) -> Evidence | None:
         f"audited units of class {counts.classes[g]!r} that were predicted wrongly have {larger} "
         "values than those predicted right",
     )
+
+
+def _normal_scores(own: NDArray[np.int64], z: Floats) -> Floats:
+    """Normal scores of middle ranks (K, B) within each class; `own` (K, B) units, `z` the order."""
+    order = np.argsort(z, kind="stable")
+    rank = own[:, order].cumsum(axis=1) - own[:, order] / 2
+    found = np.zeros(own.shape)
+    units = np.maximum(own.sum(axis=1, keepdims=True), 1)
+    found[:, order] = special.ndtri(np.clip(rank / units, 1e-9, 1 - 1e-9))
+    return found
 
 
 def _clearer(score: Floats, var: Floats) -> Floats:
