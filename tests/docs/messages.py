@@ -166,6 +166,17 @@ SURE = tu.Dirichlet([[500, 1], [1, 500]], [501, 501])
 """A prior that is sure of the predictions."""
 
 
+def _heavy_tails(smaller: float = 1.0) -> tuple[Any, Any]:
+    """A test set from elsewhere with few wrong predictions and values far apart."""
+    i = np.arange(2000)
+    true = np.where(i % 4 == 0, "a", "b")
+    predicted = np.where(i % 10 == 0, np.where(true == "a", "b", "a"), true)
+    y = np.exp(3.0 * np.sin(1.0 + 7.0 * i)) * np.where(true == "a", smaller, 1.0)
+    population = {"predicted": predicted, "y": y}
+    table = pa.table(population | {"true": true})
+    return pa.table(population), table.slice(0, 160)
+
+
 def _contradicted_prior() -> tuple[Any, Any]:
     """A third of the units of `a` were predicted `b`, whatever their value."""
     i = np.arange(600)
@@ -209,6 +220,8 @@ def _warnings() -> Iterator[str]:
         tu.correct_counts, [[36, 4], [80, 7880]], [578, 39422], **rare, design="shifted", seed=1
     )
     yield from warned(tu.correct, *_contradicted_prior(), value="y", seed=1, prior=SURE)
+    yield from warned(tu.correct, *_heavy_tails(), value="y", design="shifted", seed=1)
+    yield from warned(tu.correct, *_heavy_tails(1e-4), value="y", design="shifted", seed=1)
     few = {"predicted_sums": [600.0, 900.0], "predicted_squares": [900.0, 2e4]}
     yield from warned(tu.correct_counts, [[50, 1], [1, 3]], [930, 70], **few, seed=1)
     yield from warned(tu.correct_counts, [[4, 1, 2], [2, 3, 1], [0] * 3], [20, 30, 9], seed=1)

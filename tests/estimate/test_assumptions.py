@@ -2,46 +2,166 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from scipy import special
 from tests.docs.messages import SURE, _contradicted_prior
 
 import trueup as tu
 from trueup.count.counts import make_counts
-from trueup.estimate.assumptions import values_differ
+from trueup.count.gather import gather
+from trueup.count.names import Columns
+from trueup.estimate.assumptions import prior_conflict, values_differ
+from trueup.estimate.cautions import DIFFERENT
+from trueup.read import open_table
 
 
-def audited(rng, n=200, factor=1.0):
-    """Counts of a random test set in which misclassified units are `factor` times as large."""
-    s = (rng.random(n) < 0.3).astype(int)
-    wrong = rng.random(n) < 0.15
+def tables(rng, factor=1.0, sigma=1.0, n=200, design="random", N=5000):
+    """Both tables of a population in which misclassified units are `factor` times as large."""
+    s = (rng.random(N) < 0.2).astype(int)
+    wrong = rng.random(N) < 0.1
     s_hat = np.where(wrong, 1 - s, s)
-    y = rng.lognormal(0, 1, n) * np.where(wrong, factor, 1.0)
-    units, t, t2 = (np.bincount(2 * s + s_hat, x, 4).reshape(2, 2) for x in (np.ones(n), y, y**2))
-    v_hat = 10 * units.sum(axis=0)
-    return make_counts(units, v_hat, 10 * t.sum(axis=0), 10 * t2.sum(axis=0), t, t2)
+    y = rng.lognormal(0, sigma, N) * np.where(wrong, factor, 1.0)
+    i = rng.choice(N, n, replace=False)
+    if design == "shifted":
+        i = np.concatenate(
+            [rng.choice(np.flatnonzero(s == g), n // 2, replace=False) for g in (0, 1)]
+        )
+    population = pa.table({"predicted": s_hat, "y": y})
+    return population, population.take(i).append_column("true", pa.array(s[i]))
 
 
-def fires(rng, factor, replications=1000):
-    found = [values_differ(audited(rng, factor=factor)) for _ in range(replications)]
-    return np.mean([x is not None and x.p_value < 0.01 for x in found])
+def counted(population, test_set, overlap=True):
+    both = open_table(population, "predictions"), open_table(test_set, "the test set")
+    return gather(*both, Columns(value="y"), overlap=overlap, bands=True)
 
 
-def test_values_that_differ_are_noticed_and_equal_ones_rarely(rng):
-    assert fires(rng, 3.0) > 0.85 - 5 * np.sqrt(0.85 * 0.15 / 1000)
-    assert fires(rng, 1.0) < 0.02 + 5 * np.sqrt(0.02 * 0.98 / 1000)
+def fires(rng, factor, sigma, design, replications):
+    found = [
+        values_differ(counted(*tables(rng, factor, sigma, design=design), design != "shifted"))
+        for _ in range(replications)
+    ]
+    return np.mean([x is not None and x.p_value < DIFFERENT for x in found])
+
+
+@pytest.mark.parametrize("design", ["random", "shifted"])
+def test_values_that_differ_are_noticed(rng, design):
+    """The planted bug is a test of values, not of logs: it sees a third of σ = 1 and factor 0.3."""
+    for factor in (0.3, 3.0):
+        assert fires(rng, factor, 1.0, design, 60) > 0.85 - 5 * np.sqrt(0.85 * 0.15 / 60)
+
+
+def test_tails_so_heavy_that_no_test_could_see_more(rng):
+    """With σ = 2 the most powerful unbiased test of this level sees factor 3 in 46%.
+
+    Its power is Φ(log 3 √(0.09 n)/σ − 2.43): 85% would need 440 units. Ours is within 12 points.
+    """
+    best = special.ndtr(np.log(3) * np.sqrt(0.09 * 200) / 2 - special.ndtri(1 - DIFFERENT / 2))
+    assert fires(rng, 3.0, 2.0, "shifted", 200) > best - 0.12 - 5 * np.sqrt(0.25 / 200)
+
+
+def shuffled(rng, values):
+    """The p-value of one test set whose predictions are wrong whatever the value."""
+    s, wrong = (rng.random(200) < 0.3).astype(int), rng.random(200) < 0.12
+    table = {"predicted": np.where(wrong, 1 - s, s), "y": values(rng, s), "true": s}
+    found = values_differ(counted(pa.table(table).drop(["true"]), pa.table(table)))
+    return 1.0 if found is None else found.p_value
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda rng, s: rng.lognormal(0, 2, 200) * np.where(s == 1, 100.0, 1.0),
+        lambda rng, s: np.where(rng.random(200) < 0.3, 0.0, rng.lognormal(0, 1, 200)),
+        lambda rng, s: rng.standard_normal(200),
+        lambda rng, s: np.where(rng.random(200) < 0.95, 1.0, 1000.0),
+    ],
+    ids=["classes a hundred times apart", "zeros", "negative values", "ties"],
+)
+def test_equal_values_are_rarely_called_different(rng, values):
+    """The planted bug is a normal tail: with ties it calls 3% different instead of 1.5%."""
+    found = np.mean([shuffled(rng, values) < DIFFERENT for _ in range(150)])
+    assert found < DIFFERENT + 5 * np.sqrt(DIFFERENT / 150)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_prior_that_the_audit_contradicts_is_noticed_in_values(rng):
-    """The planted bug is a residual that no model fails: with Perks' prior the same data pass."""
+def test_what_a_small_test_set_could_not_show_is_said(rng):
+    """Heavy tails hide a factor of 3; with the default of a random test set it does not matter."""
+    heavy = tables(rng, 3.0, 2.0, n=100, design="shifted")
+    told = " ".join(tu.correct(*heavy, value="y", design="shifted", seed=1).info["warnings"])
+    assert "would hardly show it" in told or "do not depend on what was predicted" in told
+    light = tables(rng, 1.0, 0.5, design="shifted")
+    told = " ".join(tu.correct(*light, value="y", design="shifted", seed=1).info["warnings"])
+    assert "would hardly show it" not in told
+    told = " ".join(tu.correct(*tables(rng, 1.0, 2.0), value="y", seed=1).info["warnings"])
+    assert "depend on" not in told
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_values_from_elsewhere_go_to_the_nearest_band(rng):
+    """Values of another year that the population does not have: they are tested all the same.
+
+    The planted bug is that its bands were dropped when one value did not fit.
+    """
+    population, test_set = tables(rng, 3.0, design="shifted")
+    larger = pa.array(test_set["y"].to_numpy() * 1e6)
+    moved = test_set.set_column(test_set.column_names.index("y"), "y", larger)
+    cells = counted(population, moved, overlap=False).bands
+    assert cells.n.sum() == 200
+    assert cells.n.reshape(2, 2, -1)[..., -1].sum() == 200
+    assert counted(population, moved).bands is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_total_near_zero_is_told(rng):
+    """A class of 5% whose units are 1/50 as large: its interval lay too high without a word."""
+    N = 20_000
+    s = (rng.random(N) < 0.05).astype(int)
+    s_hat = np.where(rng.random(N) < np.where(s == 1, 0.1, 0.01), 1 - s, s)
+    y = rng.lognormal(0, 1, N) * np.where(s == 1, 0.02, 1.0)
+    i = np.concatenate([rng.choice(np.flatnonzero(s == g), 100, replace=False) for g in (0, 1)])
+    population = pa.table({"predicted": s_hat, "y": y})
+    test_set = population.take(i).append_column("true", pa.array(s[i]))
+    for value, told in (("y", True), (None, False)):
+        est = tu.correct(population, test_set, value=value, design="shifted", seed=1)
+        assert any("cannot tell the total of class [1]" in x for x in est.info["warnings"]) == told
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("value", ["y", None])
+def test_a_prior_that_the_audit_contradicts_is_noticed(value):
+    """The planted bug is the posterior predictive residual of before, which saw totals alone."""
     population, test_set = _contradicted_prior()
-    wrong = tu.correct(population, test_set, value="y", prior=SURE, seed=1)
-    assert wrong.info["residual"]["p_value"] < 0.01
-    assert any("does not fit the test set" in x for x in wrong.info["warnings"])
-    right = tu.correct(population, test_set, value="y", seed=1)
-    assert right.info["residual"]["p_value"] > 0.05
-    found = tu.check(population, test_set, value="y", prior=SURE)
-    assert any(f["question"] == "model and audited values" and f["doubt"] for f in found.rows())
+    right = tu.Dirichlet([[40, 20], [1, 60]], [61, 61])
+    for prior, told in ((SURE, True), (right, False), ("perks", False)):
+        est = tu.correct(population, test_set, value=value, prior=prior, seed=1)
+        assert any("contradict each other: it expects" in x for x in est.info["warnings"]) == told
+    found = tu.check(population, test_set, value=value, prior=SURE)
+    assert any("contradict each other" in words for words in found.doubts)
+
+
+def test_draws_from_the_prior_rarely_contradict_it(rng):
+    """By definition; the planted bug is a p-value without the multinomial coefficient."""
+    alpha = np.array([[30.0, 3.0, 1.0], [2.0, 20.0, 2.0], [1.0, 1.0, 8.0]])
+    p = []
+    for _ in range(300):
+        rows = [rng.multinomial(40, rng.dirichlet(a)) for a in alpha]
+        p.append(prior_conflict(make_counts(rows, [900, 900, 900]), alpha, False).p_value)
+    assert abs(np.mean(p) - 0.5) < 5 * np.sqrt(1 / 12 / 300)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("design", ["random", "by_prediction"])
+def test_check_says_what_correct_would_warn_of(rng, design):
+    """The planted bug: `check` was content where `correct` warned of three units of a class."""
+    population, test_set = tables(rng, n=300)
+    s = test_set["true"].to_numpy()
+    few = test_set.take(np.r_[np.flatnonzero(s == 0), np.flatnonzero(s == 1)[:3]])
+    est = tu.correct(population, few, value="y", design=design, seed=1)
+    assert any("Fewer than 5" in x for x in est.info["warnings"])
+    found = tu.check(population, few, value="y", design=design)
+    assert any("Fewer than 5" in words for words in found.doubts)
+    assert "Nothing here gives reason to doubt" not in str(found)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -70,6 +190,25 @@ def test_constrained_says_that_a_class_was_audited_in_full():
     assert not any("was audited" in x for x in est.info["warnings"])
     assert est.info["method"] == "full"
     assert [row["estimate"] for row in est.rows()] == pytest.approx([20, 87, 293], abs=4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_classes_with_one_audited_in_full():
+    """It was refused with the wrong reason. The exact posterior, by quadrature over both rates."""
+    n, v_hat = np.array([[18, 2], [2, 28]]), [20, 380]
+    est = tu.correct_counts(n, v_hat, design="by_class", seed=1)
+    assert est.info["method"] == "full"
+    # 360 units predicted 1 are left: Pr(true 0 | predicted 1) = β p01/(β p01 + (1 − β) p11), and
+    # none of 360 is predicted 0; Perks' prior Beta(½, ½) of rows and of β
+    x, w = special.roots_legendre(80)
+    x, w = (x + 1) / 2, w / 2
+    p, q, b = np.meshgrid(x, x, x, indexing="ij")  # Pr(pred 0 | true 0), Pr(pred 0 | true 1), β
+    log_f = 17.5 * np.log(p) + 1.5 * np.log1p(-p) + 1.5 * np.log(q) + 27.5 * np.log1p(-q)
+    right = b * (1 - p) + (1 - b) * (1 - q)
+    log_f += 360 * np.log(right) - 0.5 * (np.log(b) + np.log1p(-b))
+    f = np.exp(log_f - log_f.max()) * w[:, None, None] * w[:, None] * w
+    mean = 20 + 360 * (f * b * (1 - p) / right).sum() / f.sum()
+    assert est.rows()[0]["mean"] == pytest.approx(mean, abs=5 * est.rows()[0]["sd"] / 30)
 
 
 @pytest.mark.slow

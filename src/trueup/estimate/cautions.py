@@ -14,7 +14,6 @@ from trueup.draws.theorem1 import posterior
 from trueup.estimate.assumptions import prior_conflict, values_differ
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import design_doubts
-from trueup.prior import Concentrations
 
 __all__ = ["cautions", "signal"]
 

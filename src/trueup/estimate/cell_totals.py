@@ -153,7 +153,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             "score_slope": float(np.median(b)),
             "calibration": reliability(counts, settings.interval, learned),
         }
-    if size < min(FEW, settings.draws / 2):
+    if size < min(FEW, settings.draws / 4):
         info["warnings"].append(
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
             "tells how the error rates depend on the value: the interval is rough."

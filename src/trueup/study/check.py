@@ -288,9 +288,7 @@ def _parts(found: GroupCounts, design: str) -> list[Finding]:
     return findings
 
 
-def _evidence(
-    question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL
-) -> Finding:
+def _evidence(question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL) -> Finding:
     p, seen = evidence.p_value, evidence.p_value < bound
     sign = "no sign of it" if p > WEAK else "no clear sign of it"
     words = f"{evidence.words} (p = {p:.2g}): {answer}" if seen else f"{sign} (p = {p:.2g})"

@@ -27,7 +27,9 @@ from trueup.text import aligned, short
 __all__ = ["Comparison", "compare"]
 
 SLOW = {"full": 40, "joint": 16, "bayes": 4, "constrained": 4}
-"""For totals of a table these run on one replication in so many, and their ± is larger."""
+SLOW_COUNTS = {"full": 10}
+"""For totals of a table, and otherwise, these run on one replication in so many; their ± is
+larger."""
 CHAINS = ("full", "joint")
 """Of these, the methods that need chains, and get along with STUDY_DRAWS draws."""
 FEWEST = 20
@@ -169,9 +171,9 @@ def compare(
     design : str
         How the test set is drawn.
     methods : sequence of str, optional
-        By default all. For totals of tables "bayes" and "constrained" run on a quarter of the
-        replications, "joint" and "full" on few (25 and 10 of 400) with 400 draws each; their
-        Monte Carlo errors say so.
+        By default all; "full" runs on a tenth of the replications. For totals of tables "bayes"
+        and "constrained" run on a quarter of them, "joint" and "full" on few (25 and 10 of 400)
+        with 400 draws each; their Monte Carlo errors say so.
     prior, draws, interval : optional
         As for `correct`.
     replications : int
@@ -216,10 +218,11 @@ def compare(
     for simulation, (study, truths) in studies.items():
         errors[simulation] = {}
         for name in chosen:
-            slow = SLOW.get(name, 1) if name == "full" or study.cells is not None else 1
-            least = FEWEST if name == default else FEWEST // 2
+            slow = (SLOW if study.cells is not None else SLOW_COUNTS).get(name, 1)
+            chains = name in CHAINS and study.cells is not None
+            least = FEWEST // 2 if chains and name != default else FEWEST
             size = min(max(len(study) // slow, least), len(study))
-            few = draws if name not in CHAINS or slow == 1 else min(draws, STUDY_DRAWS)
+            few = min(draws, STUDY_DRAWS) if chains else draws
             part = 1 / len(studies) / len(chosen)
 
             def step(fraction: float, done: float = done, part: float = part) -> None:
