@@ -1,11 +1,11 @@
-"""Estimates with a score: do they hold, do they gain, whatever was done to the score?"""
+"""Estimates with a score: they hold, and mostly gain, whatever was done to the score."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import trueup as tu
-from trueup.estimate.calibration import score_as_given, score_helps
+from trueup.estimate.assumptions import score_as_given, score_helps
 from trueup.read.table import fine_scores, score_of
 
 N = 4_000

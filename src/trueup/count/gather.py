@@ -55,8 +55,9 @@ def gather_groups(
     of their own, labelled None. With `id` (and `overlap`) the audited units' prediction, value,
     group and stratum come from the population. With `bands`, the same scan counts fine bands of the
     value and of the score, and `whole.bands` has cells of them and of audit strata
-    (`drawn_within`); groups and strata have none. The whole is then counted in a scan of its own, so that groups do not change
-    it. `design` says whether a label that is never true must be asked about.
+    (`drawn_within`); groups and strata have none. The whole is then counted in a scan of its own,
+    so that groups do not change it. `design` says whether a label that is never true must be asked
+    about.
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
@@ -135,9 +136,8 @@ def gather_groups(
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
         cells = _fitting(cell_counts(*fine, found.whole, banded=bands, **scored), overlap)
         if score and bands and cells is None:  # the audited values are not those of the population
-            alone_scored = (without_value(x) for x in fine)
-            cells = cell_counts(*alone_scored, found.whole, banded=False, **scored)
-            cells = _fitting(cells, overlap)
+            tables = without_value(fine[0]), without_value(fine[1])
+            cells = _fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
         if score:
             notes += check_score(cells, fine[0], found.whole, score)
     return replace(found, whole=alone or replace(found.whole, bands=cells))

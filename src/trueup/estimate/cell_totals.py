@@ -14,6 +14,7 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
+from trueup.count.reliability import reliability
 from trueup.count.scores import score_ranks
 from trueup.draws.cells import CHAINS, Columns, frame, implied_shares, learn_columns
 from trueup.draws.settings import Settings
@@ -21,7 +22,6 @@ from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.estimate.assumptions import Residual
-from trueup.estimate.calibration import reliability
 from trueup.estimate.classical import calibrated, no_width
 from trueup.estimate.design import DOUBTFUL
 from trueup.numerics import special
@@ -115,7 +115,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             theta, M = theta.sum(axis=(3, 4)), M.reshape(chains, K, L, -1).sum(axis=3)
             if residual is not None and len(sweeps) % RESIDUALS_EVERY == 0:
                 residual.add(state.kappa, state.m, theta.sum(axis=2) if by_class else None)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b, correct))
+            sweeps.append(
+                (u_gl.sum(axis=(2, 3)), theta, M, state.kappa, state.lam, state.b, correct)
+            )
         kept = sweeps[-max(len(sweeps) // 2, batch) :]
         total, joint, units, kappa, lam, b, right = (
             np.stack(x, axis=1) for x in zip(*kept, strict=True)
