@@ -52,6 +52,12 @@ def _files(predictions: str = PREDICTIONS, test_set: str = TEST_SET) -> tuple[st
     return "predictions.csv", "test_set.csv"
 
 
+def _scored(test_set: str = "predicted,true,p,q\na,a,0.6,0.4\nb,b,0.9,0.1\n") -> tuple[str, str]:
+    """Units with a score: the predicted class's own in p, the other one's in q."""
+    rows = "".join(f"{i},{'ab'[i % 2]},0.{i},{1 - i / 10:.1f}\n" for i in range(6, 10))
+    return _files("unit,predicted,p,q\n" + rows * 3, test_set)
+
+
 def _tables() -> Iterator[str]:
     good = _files()
     yield raised(tu.correct, "nowhere.csv", good[1])
@@ -106,6 +112,18 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1, 2], [2, 3, 1]], [10, 90, 9], method="inverse")
     yield raised(tu.correct, *_files(), drawn_within="region", by="region")
     yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
+    yield raised(tu.correct, *_scored(), score="p", by="unit")
+    yield raised(tu.correct, *_scored(), score="p", method="inverse")
+    yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
+    yield raised(tu.correct, *_scored(), score=["p", "q"])
+    yield raised(tu.correct, *_scored(), score="predicted")
+    yield raised(tu.correct, *_scored(test_set="predicted,true\na,a\nb,b\n"), score="p")
+    same = "predicted,true,p\n" + "a,a,0.9\nb,b,0.7\n" * 4
+    yield raised(tu.correct, *_scored(test_set=same), score="p")
+    yield from warned(tu.correct, *_scored(), score=["q", "p"], classes=["a", "b"], seed=1)
+    flat = "predicted,p\n" + "a,90\nb,90\n" * 9
+    both = _files(flat, "predicted,true,p\na,a,90\nb,b,90\n")
+    yield from warned(tu.correct, *both, score="p", seed=1)
     placed = "predicted,true,region\na,a,n\nb,b,s\n"
     yield raised(tu.correct, *_files(test_set=placed), drawn_within="region", method="bayes")
     yield raised(tu.correct_counts, [[0.4, 0.1], [0.2, 0.3]], [10, 90])

@@ -217,13 +217,25 @@ def test_every_chart_draws_whatever_the_labels(rng):
         method="full",
         draws=200,
     )
+    scored = tu.correct(*tables("ab", rng, K=3), id="unit", score="y", draws=200)
     seen = set()
-    for case in (est, two, groups, chain):
+    for case in (est, two, groups, chain, scored):
         for kind, spec in plots.specs_for(case).items():
             seen.add(kind)
             assert "<script" not in json.dumps(spec)
             assert "<script" not in render(spec)
     assert seen == set(plots.KINDS)
+
+
+def test_the_calibration_chart_shows_the_audited_shares(rng):
+    est = tu.correct(*tables("ab", rng), id="unit", score="y", draws=200)
+    rows = est.info["calibration"]
+    panels = plots.KINDS["calibration"](est)["concat"]
+    dots = [row for panel in panels for row in panel["layer"][-1]["data"]["values"]]
+    assert sum(row["audited"] for row in dots) == 200
+    assert all(row["share"] == row["right"] / row["audited"] for row in dots)
+    curves = [row for panel in panels for row in panel["layer"][2]["data"]["values"]]
+    assert [row["learned"] for row in curves] == [row["learned"] for row in rows]
 
 
 def test_labels_are_never_fields_or_expressions(rng):

@@ -63,7 +63,7 @@ def test_a_unit_without_a_score_is_refused_or_left_out_by_name(engine, folder, s
     margin = [None, *MARGIN[1:]]
     source = make(engine, pa.table({"predicted": PREDICTED, "margin": margin}), folder, servers)
     table = open_table(source, "predictions").scored("band", Score(("margin",), "predicted"))
-    with pytest.raises(DataError, match="Column 'margin' .* 1 row has none"):
+    with pytest.raises(DataError, match=r"Column 'margin' .* 1 row has none"):
         table.tally(["band", "predicted"], None)
     left = table.tally(["band", "predicted"], None, missing="leave_out")
     assert left.left_out == {"margin": 1}
@@ -75,12 +75,12 @@ def test_a_unit_without_a_score_is_refused_or_left_out_by_name(engine, folder, s
 def test_a_score_that_is_no_number_is_no_score(engine, bad, folder, servers):
     source = make(engine, pa.table({"predicted": ["a", "b"], "p": [0.5, bad]}), folder, servers)
     table = open_table(source, "predictions").scored("band", Score(("p",), "predicted"))
-    with pytest.raises(DataError, match="Column 'p' .* 1 row has none"):
+    with pytest.raises(DataError, match=r"Column 'p' .* 1 row has none"):
         table.tally(["band", "predicted"], None)
     two = pa.table({"predicted": ["a", "b"], "a": [0.5, 0.1], "b": [bad, 0.9]})
     table = open_table(make(engine, two, folder, servers), "predictions")
     table = table.scored("band", Score(("a", "b"), "predicted", ("a", "b")))
-    with pytest.raises(DataError, match="Column 'a or b' .* 1 row has none"):
+    with pytest.raises(DataError, match=r"Column 'a or b' .* 1 row has none"):
         table.tally(["band", "predicted"], None)
 
 

@@ -25,7 +25,12 @@ SCORED_BANDS = 12
 
 
 def cell_counts(
-    population: Figures, audited: Figures, whole: Counts, *, banded: bool, fineness: int = 0,
+    population: Figures,
+    audited: Figures,
+    whole: Counts,
+    *,
+    banded: bool,
+    fineness: int = 0,
     from_population: bool = True,
 ) -> Counts | None:
     """Return the counts by cell: L·J·B·S columns, those of one predicted label side by side.
@@ -72,7 +77,8 @@ def cell_counts(
     n, *test_sums = add(audited, where, seen, own)
     u_hat, w_hat, t, t2 = [*sums, *test_sums] if whole.totals else [None] * 4
     if score is not None:
-        weighed = replace(population, sums=population.units * np.clip(score, -1e200, 1e200))
+        each = np.asarray(population.units * np.clip(score, -1e200, 1e200), dtype=np.float64)
+        weighed = replace(population, sums=each)
         score = add(weighed, at, cell, s)[1] / np.maximum(v_hat, 1)
     return replace(
         whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J,

@@ -144,9 +144,8 @@ def gather_groups(
         cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
         cells = _fitting(cells, overlap)
         if score and bands and cells is None:  # the audited values are not those of the population
-            alone_scored = (without_value(x) for x in fine)
-            cells = cell_counts(*alone_scored, found.whole, banded=False, **scored)
-            cells = _fitting(cells, overlap)
+            tables = without_value(fine[0]), without_value(fine[1])
+            cells = _fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
         if score:
             notes += check_score(cells, fine[0], found.whole, score)
     return replace(found, whole=alone or replace(found.whole, bands=cells))

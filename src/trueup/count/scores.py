@@ -93,7 +93,8 @@ def check_score(
             hint="use scores of the same model for both tables, name the `id` column, or set "
             "overlap=False (--no-overlap) if the test set comes from elsewhere.",
         )
-    against = np.array([part[-1] > CONTRADICTS // 2 for part in fine.parts])
+    codes = np.array([part[-1] for part in fine.parts], dtype=np.int64)
+    against = codes > CONTRADICTS // 2
     share = float(fine.units[against].sum() / fine.units.sum())
     if share == 0:
         return []

@@ -157,7 +157,7 @@ def _propose(
         kappa = KAPPAS[np.clip(to, 0, len(KAPPAS) - 1)]
         return state._replace(kappa=kappa), np.where(inside, 0.0, -np.inf)
     some = (rng.random((C, 1, H)) < 0.5) | (rng.random((C, 1, 1)) < 0.5)
-    if what == "score":  # from its prior, or near
+    if what == "score" and known.right is not None:  # from its prior, or near
         near = reflected(state.b + 0.4 * rng.standard_normal(C))
         b = np.where(rng.random(C) < 0.5, near, STEEPEST * rng.random(C))
         grown = ((b - state.b)[:, None, None] * known.right)[..., None] * known.phi[-1]

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
+from trueup.count.reliability import by_score
+from trueup.count.scores import score_ranks
 from trueup.draws.contingency import solve_Q
 from trueup.estimate.design import chi_square_tail
 from trueup.numerics import special
@@ -240,6 +242,46 @@ def rates_follow_value(counts: Counts) -> Evidence | None:
         f"true class {counts.classes[g]!r} is {rarer} among large values than among small ones of "
         "the same predicted class",
     )
+
+
+def score_helps(counts: Counts) -> Evidence | None:
+    """Test that predictions with higher scores are right as often as those with lower ones.
+
+    The trend test of Cochran and Armitage, stratified by predicted class (Mantel). The p-value is
+    that of one side: small if predictions with *lower* scores are right more often.
+    """
+    by_band = by_score(counts)
+    if by_band is None:
+        return None
+    units, audited, right, _ = by_band
+    z, m = score_ranks(units), audited.sum(axis=1)
+    share = right.sum(axis=1) / np.maximum(m, 1)
+    centre = z - ((audited * z).sum(axis=1) / np.maximum(m, 1))[:, None]
+    spread = (audited * centre**2).sum(axis=1) / np.maximum(m - 1, 1)
+    var = float((share * (1 - share) * spread * m).sum())
+    if var <= 0:
+        return None
+    size = float((right * centre).sum()) / np.sqrt(var)
+    words = "predictions with higher scores are right less often than those with lower ones"
+    return Evidence(float(special.ndtr(size)), words)
+
+
+def score_as_given(counts: Counts) -> Evidence | None:
+    """Test that as many audited predictions are right as their scores say (Spiegelhalter 1986).
+
+    P-value and words, which name both shares and how far bands are off on average.
+    """
+    by_band = by_score(counts)
+    if by_band is None:
+        return None
+    _, audited, right, given = by_band
+    m, var = int(audited.sum()), float((audited * given * (1 - given)).sum())
+    if not m:
+        return None
+    said, found = float((audited * given).sum()) / m, float(right.sum()) / m
+    size = abs(found - said) * m / np.sqrt(max(var, 1e-12))
+    words = f"the scores say that {said:.1%} of the audited predictions are right; {found:.1%} are"
+    return Evidence(float(min(1.0, 2 * special.ndtr(-size))), words)
 
 
 def rates_differ(

@@ -14,13 +14,13 @@ from trueup.aggregate.allocation import squares
 from trueup.aggregate.cells import allocate_cells, draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
+from trueup.count.reliability import reliability
 from trueup.count.scores import score_ranks
 from trueup.draws.cells import CHAINS, Columns, frame, implied_shares, learn_columns
 from trueup.draws.settings import Settings
 from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
-from trueup.estimate.calibration import reliability
 from trueup.estimate.classical import calibrated, no_width
 from trueup.numerics import special
 from trueup.numerics.diagnostics import ess, rhat

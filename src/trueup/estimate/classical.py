@@ -137,9 +137,10 @@ def difference(
     Tuned, λ = cov(a, f) / ((1 + n/N)·var(f)), clipped to [0, 1] as in PPI++. The variance is
     N²·[λ²·var(f)/N + var(a − λf)/n]. Both are ``ppi_mean_ci`` of ppi-python, called for class g
     with ``Y`` = a and ``Yhat`` = f of the test units and ``Yhat_unlabeled`` = f of all N units of
-    the population, times N. With `scores` (K, L), columns are cells of the classifier's score, and f
-    is y times the cell's probability of class g rather than y·1[ŝ=g]. Moments divide by their size, but var(f) in λ is over the n + N values
-    together and divides by n + N − 1. Without `w_hat`, (N/n)·Σf² of the test set stands in for it.
+    the population, times N. With `scores` (K, L), columns are cells of the classifier's score, and
+    f is y times the cell's probability of class g rather than y·1[ŝ=g]. Moments divide by their
+    size, but var(f) in λ is over the n + N values together and divides by n + N − 1. Without
+    `w_hat`, (N/n)·Σf² of the test set stands in for it.
 
     PPI estimates the mean of the source that the population came from, so for the total of *this*
     population the first term is cautious; it is small while n is well below N. With λ = 1, the

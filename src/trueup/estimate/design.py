@@ -158,6 +158,7 @@ def _mean_score(counts: Counts, overlap: bool) -> tuple[float, float] | None:
     if cells is None or cells.u_hat is None or getattr(cells, "strata", 1) > 1:
         return None
     cells = cells.unscored()
+    assert cells.u_hat is not None
     L = counts.v_hat.size
     z = scores(cells.v_hat.reshape(L, -1), cells.u_hat.reshape(L, -1)).ravel()
     n, v = cells.n.sum(axis=0).reshape(L, -1).sum(axis=0), cells.v_hat.reshape(L, -1).sum(axis=0)

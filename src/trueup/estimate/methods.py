@@ -13,6 +13,7 @@ from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
 from trueup.audit.units import Units, design_effect, fewer, weighted_difference
 from trueup.count.counts import Counts, split
+from trueup.count.reliability import given_probabilities
 from trueup.draws.base_rates import columns, draw_beta
 from trueup.draws.contingency import solve_Q
 from trueup.draws.rates import Rates, rates_of
@@ -21,7 +22,6 @@ from trueup.errors import EstimateError, OptionError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.assumptions import far_means, hardly_seen
-from trueup.estimate.calibration import given_probabilities
 from trueup.estimate.cautions import alike_values, cautions, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse

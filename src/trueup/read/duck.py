@@ -116,7 +116,7 @@ class DuckTable(Table):
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
         found: dict[str, Kind] = {n: kind_of(kind) for n, kind in self._types().items()}
-        return found | dict.fromkeys(self._made, "integer")  # type: ignore[arg-type]
+        return found | dict.fromkeys(self._made, "integer")
 
     def tally_sql(self, keys: Sequence[str], value: str | None, *, careful: bool = False) -> str:
         """Return the query of `tally`; the `careful` one counts and skips unusable values."""

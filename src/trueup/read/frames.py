@@ -11,6 +11,7 @@ import heapq
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
+from importlib import import_module
 from operator import add
 from typing import Any
 
@@ -119,9 +120,8 @@ class FrameTable(Table):
         lost = np.isnan(fine)
         band: Any = np.where(lost, 0.0, fine).astype(np.int64)
         if backend.is_pandas_like():
-            import pandas as pd
-
-            native, codes = self._frame.to_native(), pd.arrays.IntegerArray(band, lost)
+            native = self._frame.to_native()
+            codes = import_module("pandas").arrays.IntegerArray(band, lost)
             return FrameTable(native.assign(**{name: codes}), self.name)
         if lost.any():
             band = [None if no else code for no, code in zip(lost, band.tolist(), strict=True)]
@@ -142,7 +142,7 @@ class FrameTable(Table):
             for y in numbers[1:]:
                 most = nw.when(y > most).then(y).otherwise(most)
             own = most
-            for label, y in zip(score.classes, numbers, strict=True):
+            for label, y in zip(list[Any](score.classes), numbers, strict=True):
                 own = nw.when(self._label(score.predicted) == nw.lit(label)).then(y).otherwise(own)
             every = reduce(add, numbers)  # finite if each of them is
             own = nw.when((every - every) == 0.0).then(own)

@@ -247,7 +247,8 @@ def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:
         (band - ABOVE) / large,
     )
     size = 2.0 ** np.clip(exponent, -1000.0, 1000.0)
-    return np.where(band < -most, -size, np.where(band <= most, size / (1.0 + size), size))
+    score = np.where(band < -most, -size, np.where(band <= most, size / (1.0 + size), size))
+    return np.asarray(score)
 
 
 def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:

@@ -15,8 +15,14 @@ from trueup.draws.contingency import plug_in, solve_Q
 from trueup.draws.settings import FROM_POPULATION, Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
-from trueup.estimate.assumptions import Evidence, rates_differ, rates_follow_value, values_differ
-from trueup.estimate.calibration import score_as_given, score_helps
+from trueup.estimate.assumptions import (
+    Evidence,
+    rates_differ,
+    rates_follow_value,
+    score_as_given,
+    score_helps,
+    values_differ,
+)
 from trueup.estimate.cautions import DIFFERENT, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import DOUBTFUL, design_doubts
@@ -320,7 +326,7 @@ def _score(counts: Counts) -> list[Finding]:
         p = helps.p_value
         turned = p < DOUBTFUL
         words = f"{helps.words} (p = {p:.2g}): is a high score a sure prediction?"
-        told = f"higher scores are right more often (p = {1 - p:.2g} that this is chance)"
+        told = f"higher scores are right more often (p = {1 - p:.2g})"
         weak = f"no clear sign that higher scores are right more often (p = {1 - p:.2g})"
         words = words if turned else told if 1 - p < WEAK else weak
         found.append(Finding("order of the scores", p, turned, words))

@@ -37,7 +37,8 @@ NEEDS: dict[str, tuple[str, Callable[[Estimate], bool]]] = {
     ),
     "test_set": ("a test set", lambda est: bool(est.counts.n.any())),
     "calibration": (
-        "`score` and a method with draws", lambda est: bool(est.info.get("calibration")),
+        "`score` and a method with draws",
+        lambda est: bool(est.info.get("calibration")),
     ),
     "chains": ("a method that ran chains", lambda est: bool(est.info.get("trace"))),
 }
@@ -66,8 +67,9 @@ def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **opti
         "totals": as predicted against corrected, per class, with intervals. "groups": the same
         per group, or over time. "density": the posterior of each class. "plane": for two classes,
         the permitted error rates, the draws and the test set's own rates. "test_set": the confusion
-        matrix. "calibration": with `score`, how often predictions are right, by score. "chains": whether the chains have met. By default "groups" with `by`; else "totals",
-        with "density" below it for up to four classes.
+        matrix. "calibration": with `score`, how often predictions are right, by score. "chains":
+        whether the chains have met. By default "groups" with `by`; else "totals", with "density"
+        below it for up to four classes.
     theme : {"light", "dark"}
         For a white or a dark background.
     **options

@@ -1,6 +1,6 @@
-"""Is the classifier as sure as it is right? Shares that are right against scores, in bands."""
+"""Whether the classifier is as sure as it is right: shares that are right, by score."""
 
-from trueup.estimate.calibration import SCALES, score_scale
+from trueup.count.reliability import SCALES, score_scale
 from trueup.estimate.result import Estimate
 from trueup.present.plots import style
 from trueup.present.plots.style import Spec

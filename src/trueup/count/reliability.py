@@ -1,4 +1,4 @@
-"""What the test set says of the classifier's score: is it higher where predictions are right?
+"""How often predictions are right in each band of the score, and what the scores say of it.
 
 The estimate believes only the order of the scores within a predicted class. Here they are compared
 with what they say as probabilities, which users and other methods may believe.
@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts
-from trueup.count.scores import score_ranks
-from trueup.estimate.assumptions import Evidence
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 
@@ -71,7 +69,7 @@ def reliability(counts: Counts, interval: float, learned: Any = None) -> list[di
     right, with the interval `lower` to `upper` for that share (Jeffreys). `learned` (3, L, S), the
     median and ends of the posterior of the share that is right, adds three figures more.
     """
-    by_band = _by_band(counts)
+    by_band = by_score(counts)
     if by_band is None:
         return []
     units, audited, right, given = by_band
@@ -98,47 +96,7 @@ def reliability(counts: Counts, interval: float, learned: Any = None) -> list[di
     return rows
 
 
-def score_helps(counts: Counts) -> Evidence | None:
-    """Test that predictions with higher scores are right as often as those with lower ones.
-
-    The trend test of Cochran and Armitage, stratified by predicted class (Mantel). The p-value is
-    that of one side: small if predictions with *lower* scores are right more often.
-    """
-    by_band = _by_band(counts)
-    if by_band is None:
-        return None
-    units, audited, right, _ = by_band
-    z, m = score_ranks(units), audited.sum(axis=1)
-    share = right.sum(axis=1) / np.maximum(m, 1)
-    centre = z - ((audited * z).sum(axis=1) / np.maximum(m, 1))[:, None]
-    spread = (audited * centre**2).sum(axis=1) / np.maximum(m - 1, 1)
-    var = float((share * (1 - share) * spread * m).sum())
-    if var <= 0:
-        return None
-    size = float((right * centre).sum()) / np.sqrt(var)
-    words = "predictions with higher scores are right less often than those with lower ones"
-    return Evidence(float(special.ndtr(size)), words)
-
-
-def score_as_given(counts: Counts) -> Evidence | None:
-    """Test that as many audited predictions are right as their scores say (Spiegelhalter 1986).
-
-    P-value and words, which name both shares and how far bands are off on average.
-    """
-    by_band = _by_band(counts)
-    if by_band is None:
-        return None
-    _, audited, right, given = by_band
-    m, var = int(audited.sum()), float((audited * given * (1 - given)).sum())
-    if not m:
-        return None
-    said, found = float((audited * given).sum()) / m, float(right.sum()) / m
-    size = abs(found - said) * m / np.sqrt(max(var, 1e-12))
-    words = f"the scores say that {said:.1%} of the audited predictions are right; {found:.1%} are"
-    return Evidence(float(min(1.0, 2 * special.ndtr(-size))), words)
-
-
-def _by_band(counts: Counts) -> tuple[Any, Any, Any, Floats] | None:
+def by_score(counts: Counts) -> tuple[Any, Any, Any, Floats] | None:
     """Units, audited units, those predicted right, and given probability: each (L, S)."""
     cells, L = counts.bands, counts.L
     if cells is None or cells.score is None or cells.score_bands == 1:

@@ -1,0 +1,212 @@
+"""Counts with a classifier's scores: what they gain, and whether spoilt ones do harm.
+
+    python studies/scores.py                                   # random test sets, n = 100 and 500
+    python studies/scores.py --design shifted --sizes 50,200   # balanced test sets from elsewhere
+    python studies/scores.py --cost                            # what the scan costs with a score
+
+Classifiers and data are those of `real_classifiers.py`, with their probabilities; a new classifier
+is trained for every replication. MSE is summed over classes, and divided by that of hard classes on
+the same data. Scores are used as they are, and spoilt: sharpened (log odds times 3), flattened
+(times 1/3), shifted (log odds minus 2), cubed; each replication spoils them in one way, in turn.
+`PPI++` is that of Angelopoulos et al. on the classifier's own probabilities of all classes; `PCC`,
+their sum (probabilistic classify and count), and `EM`, that of Saerens et al. (2002), believe them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from real_classifiers import classifier, data_set
+
+import trueup
+
+SETS = ("cancer", "rare_cancer", "wine", "iris", "imbalanced_5", "imbalanced_20")
+SPOILT = {
+    "sharpened": lambda x: 3 * x,
+    "flattened": lambda x: x / 3,
+    "shifted": lambda x: x - 2,
+    "cubed": lambda x: x**3,
+}
+
+
+class Case(NamedTuple):
+    """One replication to run."""
+
+    name: str
+    n: int
+    design: str
+    number: int
+    seed: int
+
+
+def population(name: str, N: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Train a classifier; return true class, predicted class and probabilities of N units."""
+    X, s, _, size = data_set(name, rng)
+    while True:
+        order = rng.permutation(len(s))
+        train, held = order[:size], order[size:]
+        if len(np.unique(s[train])) == len(np.unique(s)):
+            break
+    model = classifier(rng).fit(X[train], s[train])
+    i = rng.choice(len(held), N)
+    P = np.clip(model.predict_proba(X[held])[i], 1e-6, 1.0)
+    P = P * np.exp(0.02 * rng.standard_normal(P.shape))
+    return s[held][i], model.predict(X[held])[i], P / P.sum(axis=1, keepdims=True)
+
+
+def ppi(P: np.ndarray, s: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, ...]:
+    """PPI++ of each class on its probabilities: estimate and 95% interval."""
+    N, n, found = len(P), len(i), []
+    for g, f in enumerate(P.T):
+        a = (s[i] == g).astype(float)
+        spread = (1 + n / N) * np.var(np.r_[f, f[i]], ddof=1)
+        lam = float(np.clip(np.cov(a, f[i], ddof=0)[0, 1] / spread, 0, 1)) if spread > 0 else 0.0
+        estimate = lam * f.sum() + N * (a - lam * f[i]).mean()
+        half = 1.96 * N * np.sqrt(lam**2 * f.var() / N + (a - lam * f[i]).var() / n)
+        found.append((estimate, estimate - half, estimate + half))
+    return tuple(np.array(found).T)
+
+
+def em(P: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Shares of classes by the EM of Saerens, Latinne and Decaestecker (2002)."""
+    beta = prior.copy()
+    for _ in range(500):
+        each = P * (beta / prior)
+        beta = (each / each.sum(axis=1, keepdims=True)).mean(axis=0)
+    return beta
+
+
+def replicate(case: Case) -> dict[str, tuple[float, float]]:
+    """Return the squared error, summed over classes, and the coverage of each way."""
+    rng = np.random.default_rng(case.seed)
+    s, h, P = population(case.name, 5_000 if case.design == "random" else 12_000, rng)
+    K = P.shape[1]
+    if case.design == "random":
+        i, inside = rng.choice(len(s), case.n, replace=False), np.arange(len(s))
+    else:  # a balanced test set, and a population with other base rates
+        pool = np.arange(6_000, 12_000)
+        i = np.concatenate([rng.choice(pool[s[pool] == g], case.n // K) for g in range(K)])
+        keep = rng.dirichlet(np.full(K, 2.0))
+        inside = np.flatnonzero(rng.random(6_000) < (keep / keep.max())[s[:6_000]])
+    N = len(inside)
+    truth = np.array([(s[inside] == g).sum() for g in range(K)])
+    p = P[np.arange(len(s)), h]
+    how = [*SPOILT][case.number % len(SPOILT)]
+    bent = SPOILT[how](np.log(p / (1 - p)))
+    columns = {"predicted": h, "as it is": p, how: 1 / (1 + np.exp(-np.clip(bent, -700, 700)))}
+    table = pa.table({name: x[inside] for name, x in columns.items()})
+    test = pa.table({name: x[i] for name, x in columns.items()} | {"true": s[i]})
+    found: dict[str, tuple[float, float]] = {}
+
+    def add(name: str, estimate: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+        covered = float(((lower <= truth) & (truth <= upper)).mean())
+        found[name] = float((((estimate - truth) / N) ** 2).sum()), covered
+
+    for name, score in (("hard", None), ("score", "as it is"), (how, how)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            est = trueup.correct(
+                table, test, score=score, design=case.design, classes=list(range(K)), draws=1000,
+                seed=case.seed,
+            )  # fmt: skip
+        add(name, *(np.array([r[k] for r in est.rows()]) for k in ("estimate", "lower", "upper")))
+    nothing = np.full(K, np.nan)
+    if case.design == "random":
+        add("PPI++", *ppi(P, s, i))
+    else:
+        add("EM", N * em(P[inside], P[i].mean(axis=0)), nothing, nothing)
+    add("PCC", P[inside].sum(axis=0), nothing, nothing)
+    return found
+
+
+def line(name: str, found: list[dict[str, tuple[float, float]]], ways: list[str]) -> dict[str, str]:
+    """MSE relative to hard classes on the same replications, with coverage where it has one."""
+    cells = {}
+    for way in ways:
+        mine = [x for x in found if way in x]
+        if mine:
+            mse, hard = (np.array([x[key][0] for x in mine]) for key in (way, "hard"))
+            ratio = mse.mean() / hard.mean()
+            error = (mse - ratio * hard).std() / np.sqrt(len(mine)) / hard.mean()
+            cover = np.mean([x[way][1] for x in mine])
+            known = way not in ("EM", "PCC")
+            cells[way] = f"{ratio:.2f} ± {error:.2f}" + (f" / {cover:.2f}" if known else "")
+    return cells
+
+
+def cost(rows: int) -> None:
+    """Print the processor time of counting a Parquet file, with a score and without."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(6, 2, rows)
+    columns = {"predicted": rng.choice(["a", "b"], rows), "p": p, "y": rng.lognormal(3, 1, rows)}
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(pa.table(columns), f"{folder}/all.parquet")
+        few = {name: x[:400] for name, x in columns.items()}
+        test = pa.table(few | {"true": few["predicted"]})
+        for value in (None, "y"):
+            seconds: dict[str | None, float] = {None: np.inf, "p": np.inf}
+            for _ in range(5):
+                for score in seconds:
+                    start = time.process_time()
+                    trueup.correct(
+                        f"{folder}/all.parquet", test, value=value, score=score, draws=100, seed=1,
+                        overlap=False,
+                    )  # fmt: skip
+                    seconds[score] = min(seconds[score], time.process_time() - start)
+            ratio = seconds["p"] / seconds[None]
+            what = "totals" if value else "counts"
+            print(
+                f"{rows:,} rows, {what}: {seconds[None]:.2f} s of processor time, with a score "
+                f"{seconds['p']:.2f} s, {ratio:.2f} times."
+            )
+
+
+def main() -> None:
+    """Read the options and print the table."""
+    ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ask.add_argument("--replications", type=int, default=200)
+    ask.add_argument("--only", default=",".join(SETS))
+    ask.add_argument("--sizes", default="100,500")
+    ask.add_argument("--design", choices=["random", "shifted"], default="random")
+    ask.add_argument("--seed", type=int, default=None)
+    ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
+    ask.add_argument("--cost", action="store_true", help="print what the scan costs, no more")
+    ask.add_argument("--rows", type=int, default=10_000_000, help="of the file for --cost")
+    given = ask.parse_args()
+    if given.cost:
+        cost(given.rows)
+        return
+    seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
+    ways = ["score", *SPOILT, *(["PPI++"] if given.design == "random" else ["EM"]), "PCC"]
+    print(
+        f"Counts, design {given.design!r}: MSE in parts of that of hard classes ± its error / "
+        f"coverage of 95% intervals. {given.replications} replications, seed {seed}.\n"
+    )
+    print(f"| data, n | hard covers | {' | '.join(ways)} |\n|{'---|' * (len(ways) + 2)}")
+    every: dict[str, list[float]] = {}
+    with ProcessPoolExecutor(given.workers) as pool:
+        for n in map(int, given.sizes.split(",")):
+            for name in given.only.split(","):
+                seeds = np.random.SeedSequence([seed, n]).generate_state(given.replications)
+                cases = [Case(name, n, given.design, r, int(x)) for r, x in enumerate(seeds)]
+                found = list(pool.map(replicate, cases))
+                cells = line(name, found, ways)
+                hard = np.mean([x["hard"][1] for x in found])
+                shown = " | ".join(cells.get(way, "–") for way in ways)
+                print(f"| {name}, {n} | {hard:.2f} | {shown} |", flush=True)
+                for way, text in cells.items():
+                    every.setdefault(way, []).append(float(text.split(" ")[0]))
+    means = " | ".join(f"{np.mean(every[way]):.2f}" if way in every else "–" for way in ways)
+    print(f"| mean over the lines | | {means} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The slope in the score: simulation-based calibration, and drawn within true classes."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from tests.draws import test_within_classes as rows
+from tests.draws.test_cell_columns import ALPHA, ERROR, PHI, B, H, K, even
+
+from trueup.aggregate.cells import draw_cells
+from trueup.draws.cells import KAPPAS, SCALE, STEEPEST, Frame, learn_columns, reflected
+from trueup.draws.within_classes import draw_within_classes
+
+RIGHT = np.eye(K, H)
+SCORE = np.array([[-1.2, -0.4, 0.3, 1.4], [-1.5, 0.0, 0.1, 1.1]])
+FLAT = np.zeros(K)
+FUNCTIONS = np.stack([PHI[0], SCORE])
+
+
+def truth(rng):
+    """Draw (κ, b, c) from the prior, and the audited units from c."""
+    upsilon, kappa = SCALE * abs(rng.standard_cauchy(2)), rng.choice(KAPPAS)
+    b = STEEPEST * rng.random()
+    coef = upsilon * rng.standard_normal((K, H, 2))
+    coef[..., 0] += (rng.random() * ERROR * rng.standard_normal(K))[:, None]
+    coef[..., 1] += b * RIGHT
+    x = np.maximum(rng.standard_gamma(ALPHA), 1e-300)
+    m = x[..., None] * np.exp(np.clip(np.einsum("khr,rhb->khb", coef, FUNCTIONS), -300, 300))
+    m /= m.sum(axis=0)
+    c = rng.standard_gamma(np.maximum(kappa * m, 1e-300))
+    c = np.where(c.sum(axis=0) > 0, c / np.maximum(c.sum(axis=0), 1e-300), m)
+    units = np.array([[10, 25, 22, 8], [12, 19, 30, 6]])
+    n = np.moveaxis(rng.multinomial(units, np.moveaxis(c, 0, -1)), -1, 0)
+    return kappa, b, c.sum(axis=(1, 2))[0], n
+
+
+def ranks(rng, replications, right=RIGHT):
+    found = []
+    for _ in range(replications):
+        kappa, b, share, n = truth(rng)
+        known = Frame(FUNCTIONS, (FLAT, ERROR), None, right)
+        last = next(islice(learn_columns(n, known, ALPHA, rng, chains=40), 60, None))
+        assert last.m.shape == (40, K, H, B)
+        c = draw_cells(last, n, rng).sum(axis=(2, 3))[:, 0]
+        noise = rng.random(40) - 0.5  # κ is on a grid: ties are broken at random
+        kappas = np.log(last.kappa) + 1e-3 * noise
+        found.append([(kappas < np.log(kappa)).mean(), (last.b < b).mean(), (c < share).mean()])
+    return np.array(found)
+
+
+@pytest.mark.slow
+def test_the_slope_of_the_score_has_an_even_rank(rng):
+    found = ranks(rng, 150)
+    for column in found.T:
+        assert even(column) < 7  # Pr below 1e-6 for χ² with 9 degrees of freedom
+        assert abs(column.mean() - 0.5) < 5 * np.sqrt(1 / 12 / len(column))
+
+
+@pytest.mark.slow
+def test_calibration_finds_a_slope_for_wrong_predictions(rng):
+    """Planted bug: the score raises the odds of the other class."""
+    found = ranks(rng, 150, right=1 - RIGHT)
+    assert max(even(column) for column in found.T) > 7
+
+
+def test_steps_of_the_slope_stay_in_its_range(rng):
+    b = 3 * STEEPEST * rng.standard_normal(1000)
+    assert ((reflected(b) >= 0) & (reflected(b) <= STEEPEST)).all()
+    inside = STEEPEST * rng.random(100)
+    assert reflected(inside) == pytest.approx(inside)
+    assert reflected(-inside) == pytest.approx(inside)
+    assert reflected(2 * STEEPEST - inside) == pytest.approx(inside)
+
+
+@pytest.mark.slow
+def test_within_true_classes_the_score_is_used_alike(rng, monkeypatch):
+    """As for values: against draws of a random test set, weighted by Π β^(−n_g)."""
+    phi = np.stack([rows.KNOWN.phi[0], rows.Z])
+    monkeypatch.setattr(rows, "KNOWN", Frame(phi, rows.KNOWN.slopes, None, np.eye(2)))
+    rows.test_posterior_is_that_of_weighted_draws(rng)
+    cells = draw_within_classes(
+        learn_columns(rows.N, rows.KNOWN, rows.ALPHA, rng, chains=40),
+        rows.N, rows.V_HAT, rows.KNOWN, rows.ALPHA, rng,
+    )  # fmt: skip
+    b = np.stack([state.b for state, _, _ in islice(cells, 50, 150)])
+    assert b.std() > 0.3  # it moves
