@@ -42,6 +42,7 @@ class Counts:
     bands: Counts | None = None  # by cell: predicted label, audit stratum, band; L·J·B columns
     columns: tuple[Hashable, ...] | None = None  # the L predicted labels, if not the classes
     strata: int = 1  # J, the audit strata (`drawn_within`) that the cells of `bands` distinguish
+    within: Counts | None = None  # of strata: the test set may have any number of units in each
     edges: tuple[float, ...] | None = None  # of `bands`: the least value of all bands but the first
 
     @property

@@ -46,7 +46,7 @@ FREE = np.array([1.0, 1.0, 1.0, 1.0, 3.0])
 LINK = 0.1
 """Grid of λ; its prior in "columns", which favours one P; how closely λ follows κ in "rows"."""
 SIGMAS = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
-COMMON = 0.4
+COMMON = 0.25
 THIN = 4
 """Grid of σ; the prior probability that it is above 0; every fourth κ is tried with those."""
 MOST_COMMON = 4_000
