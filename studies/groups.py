@@ -4,10 +4,8 @@
     python studies/groups.py --only differ --replications 40 --classes 2
 
 Sizes: 40 groups each of 5, 20, 100, 500 and 2,000 units whose base rates differ, lognormal values
-that are larger in the rarer classes, and a random test set of 500. Differ: 10 groups of 2,000 and
-60 of 300 units whose error rates are the same, or rows of P drawn from Dir(100 p) or Dir(20 p), and
-quartiles of a feature as groups of a real classifier (scikit-learn's breast cancer). Strata: 10
-strata whose error rates differ, with 30 test units each.
+that are larger in the rarer classes, and a random test set of 500. Differ: `group_rates.py`, which
+has more options. Strata: 10 strata whose error rates differ, with 30 test units each.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import argparse
 import warnings
 
 import numpy as np
-import pyarrow as pa
+from group_rates import REAL, answer, cases, judge, print_rates, units
 
 import trueup as tu
 from trueup.aggregate.allocation import allocate
@@ -43,63 +41,6 @@ RATES = {
         ),
     ),
 }
-CONFUSED = np.array(
-    [[0, 4, 3, 2, 1], [3, 0, 3, 2, 2], [2, 3, 0, 3, 2], [1, 3, 3, 0, 3], [2, 2, 3, 3, 0]]
-)
-DIFFER = {
-    2: (np.array([12.0, 3.0]), np.array([[0.95, 0.05], [0.15, 0.85]])),
-    5: (np.array([6.0, 3.0, 2.0, 2.0, 2.0]), 0.8 * np.eye(5) + 0.02 * CONFUSED),
-}
-LAYOUTS = ((10, 2000), (60, 300))
-
-
-def units(base: np.ndarray, P: np.ndarray, size: np.ndarray, rng: np.random.Generator):
-    """Draw group, true class, predicted class and value of every unit; P is (B, K, K)."""
-    group = np.repeat(np.arange(len(size)), size)
-    s = (rng.random(len(group))[:, None] > base.cumsum(axis=1)[group, :-1]).sum(axis=1)
-    s_hat = (rng.random(len(group))[:, None] > P.cumsum(axis=2)[group, s, :-1]).sum(axis=1)
-    return group, s, s_hat, np.exp(1.0 + 0.5 * (s > 0) + rng.standard_normal(len(group)))
-
-
-def cancer(rng: np.random.Generator, N: int = 20_000):
-    """Return the same of a real classifier; groups are quartiles of a feature it has not seen."""
-    from sklearn.datasets import load_breast_cancer
-    from sklearn.linear_model import LogisticRegression
-
-    data = load_breast_cancer()
-    order = rng.permutation(len(data.target))
-    train, held = order[:60], order[60:]
-    X = data.data[:, [1, 4, 8]]
-    model = LogisticRegression(max_iter=2000).fit(X[train], data.target[train])
-    i = held[rng.integers(0, len(held), N)]
-    quartile = np.searchsorted(np.quantile(data.data[:, 6], [0.25, 0.5, 0.75]), data.data[:, 6])
-    y = data.data[i, 3] * np.exp(0.02 * rng.standard_normal(N))
-    return quartile[i], data.target[i], model.predict(X[i]), y
-
-
-def answer(found, value: bool, n: int, rng: np.random.Generator, **options):
-    """Correct with a random test set of n; return the estimate and the truth (B, K)."""
-    group, s, s_hat, y = found
-    K, B = int(s.max()) + 1, int(group.max()) + 1
-    table = pa.table({"group": group, "predicted": s_hat, "y": y, "id": np.arange(len(s))})
-    audited = rng.choice(len(s), n, replace=False)
-    test = pa.table({"id": audited, "true": s[audited]})
-    options = {"classes": list(range(K)), "draws": 1000, "seed": int(rng.integers(2**32))} | options
-    est = tu.correct(table, test, by="group", value="y" if value else None, id="id", **options)
-    return est, np.bincount(group * K + s, y if value else None, B * K).reshape(B, K)
-
-
-def judge(est, truth) -> dict[str, np.ndarray]:
-    """Coverage, width and squared errors of each group and class."""
-    figures = est.groups.figures
-    slack = 1e-9 * truth.sum()
-    inside = (figures["lower"] <= truth + slack) & (truth - slack <= figures["upper"])
-    return {
-        "cover": inside,
-        "width": figures["upper"] - figures["lower"],
-        "median": (figures["estimate"] - truth) ** 2,
-        "mean": (figures["mean"] - truth) ** 2,
-    }
 
 
 def replicate(K: int, value: bool, rng: np.random.Generator, tied: bool) -> dict[str, np.ndarray]:
@@ -135,60 +76,6 @@ def print_sizes(K: int, replications: int, rng: np.random.Generator, tied: bool 
             error = cover.std(ddof=1) / np.sqrt(len(cover))
             mse = [stacked[name][:, rows].mean() for name in names]
             print(f"{size:6,} {cover.mean():7.3f} {error:6.3f}", *(f"{x:11.4g}" for x in mse))
-
-
-def print_differ(K: int, replications: int, rng: np.random.Generator, methods: list[str]) -> None:
-    """Print coverage, width and MSE where error rates differ between groups, or do not."""
-    options = {
-        "by": {},
-        "one P": {"pooling": "complete"},
-        "strata": {"strata": "group"},
-    }
-    a, P = DIFFER[K]
-    cases = [(layout, rate) for layout in LAYOUTS for rate in (None, 100.0, 20.0)]
-    cases += [("cancer", None)] if K == 2 else []
-    print(f"\nK = {K}, {replications} replications: coverage / width / MSE against one P's")
-    print(f"{'groups':<11} {'rates':<9} {'n':>5} {'what':<7}", *(f"{m:>22}" for m in methods))
-    for layout, rate in cases:
-        for n in (300, 1500):
-            for value in (False, True):
-                runs = []
-                for _ in range(replications):
-                    if layout == "cancer":
-                        found = cancer(rng)
-                    else:
-                        B, size = layout
-                        rows = np.repeat(P[None], B, axis=0)
-                        if rate is not None:
-                            rows = rng.standard_gamma(rate * rows)
-                            rows /= rows.sum(axis=2, keepdims=True)
-                        found = units(rng.dirichlet(a, B), rows, np.full(B, size), rng)
-                    seed = int(rng.integers(2**32))
-                    runs.append(
-                        {
-                            m: judge(
-                                *answer(found, value, n, np.random.default_rng(seed), **options[m])
-                            )
-                            for m in methods
-                        }
-                    )
-                cells = []
-                for m in methods:
-                    cover, width, mse = (
-                        np.mean([run[m][x] for run in runs]) for x in ("cover", "width", "median")
-                    )
-                    one = np.mean([run["one P"]["median"] for run in runs])
-                    cells.append(f"{cover:.3f} {width:8.4g} {mse / one:5.2f}")
-                where = layout if layout == "cancer" else f"{layout[0]} × {layout[1]:,}"
-                rates = (
-                    "real" if layout == "cancer" else "equal" if rate is None else f"Dir({rate:g}p)"
-                )
-                what = "totals" if value else "counts"
-                print(
-                    f"{where:<11} {rates:<9} {n:>5} {what:<7}",
-                    *(f"{c:>22}" for c in cells),
-                    flush=True,
-                )
 
 
 def replicate_strata(rng: np.random.Generator, kappa: float) -> dict[str, np.ndarray]:
@@ -263,8 +150,9 @@ def main() -> None:
     if options.only in (None, "tied"):
         print_sizes(2, options.replications, rng, tied=True)
     if options.only in (None, "differ"):
-        for K in (2, 5) if options.classes is None else (options.classes,):
-            print_differ(K, options.replications, rng, options.methods.split(","))
+        names = [*REAL, *cases(2), *cases(5)] if options.classes is None else cases(options.classes)
+        methods, seed = options.methods.split(","), int(rng.integers(2**32))
+        print_rates(names, [300, 1500], ["counts", "totals"], options.replications, seed, methods)
     if options.only in (None, "strata"):
         for kappa in (10.0, 30.0, 100.0):
             print_strata(options.replications, rng, kappa)

@@ -276,6 +276,8 @@ def correct(
         and not period,
         design=design,
     )
+    if columns.strata and pooling != "complete":  # strata have rates of their own
+        found = replace(found, whole=replace(found.whole, within=found.strata.counts))
     if design == "random" and columns.parts and period is None:
         from trueup.estimate.design import DOUBTFUL, design_doubts
 

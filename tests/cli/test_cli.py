@@ -170,6 +170,25 @@ def test_groups_by_date_in_every_format(ending, tmp_path):
         assert [row[3] for row in found] == [row["estimate"] for row in rows]
 
 
+def test_margins_from_the_command_line(tmp_path):
+    predictions, test_set, _ = make_files(tmp_path, 1)
+    columns = "*, company % 2 AS half, company % 3 AS third"
+    for path in (predictions, test_set):
+        duckdb.sql(f"COPY (SELECT {columns} FROM '{path}') TO '{path}.parquet'")
+    files = [f"{predictions}.parquet", f"{test_set}.parquet"]
+    arguments = ["correct", *files, "--by", "half", "--by", "third", "--draws", "200", "--json"]
+    arguments += ["--seed", "3"]
+    every, half = (
+        json.loads(run([*arguments, *more]).stdout)["rows"] for more in ([], ["--margin", "half"])
+    )
+    assert len(every) == 2 * 6 + 2
+    assert len(half) == 2 * 2 + 2
+    assert half[-2:] == [{k: x for k, x in row.items() if k != "third"} for row in every[-2:]]
+    for row in half[:-2]:
+        mine = [x for x in every if (x["half"], x["class"]) == (row["half"], row["class"])]
+        assert row["mean"] == pytest.approx(sum(x["mean"] for x in mine))
+
+
 def test_strata_from_the_command_line(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
     for path in (predictions, test_set):

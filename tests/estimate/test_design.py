@@ -1,12 +1,21 @@
 """The design check: right under `random`, loud when it is not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import chdtrc
 
 import trueup as tu
-from trueup.estimate.design import _random_totals, chi_square_tail, design_p_value
+from trueup.count.counts import make_counts
+from trueup.count.parts import Parts
+from trueup.estimate.design import (
+    _random_totals,
+    chi_square_tail,
+    design_doubts,
+    design_p_value,
+)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 14, 29, 200, 999])
@@ -159,3 +168,44 @@ def test_a_transposed_matrix_is_suspected():
     assert not any("transposed" in warning for warning in est.info["warnings"])
     with pytest.warns(tu.TrueupWarning, match="is the matrix transposed"):
         tu.correct_counts(matrix.T, [900, 8100], design="by_class", draws=200)
+
+
+def in_strata(rng, sizes, shares, each=50):
+    """Strata with base rates of their own, and as many audited units in each."""
+    stratum = np.repeat(np.arange(len(sizes)), sizes)
+    s = (rng.random(len(stratum)) < np.array(shares)[stratum]).astype(int)
+    predicted = np.where(rng.random(len(s)) < 0.1, 1 - s, s)
+    units = pd.DataFrame({"id": np.arange(len(s)), "predicted": predicted, "stratum": stratum})
+    audited = [rng.choice(np.flatnonzero(stratum == j), each, False) for j in range(len(sizes))]
+    return units, units.assign(true=s).iloc[np.concatenate(audited)]
+
+
+def test_the_same_number_of_units_from_each_stratum_is_no_false_alarm(rng):
+    """Of 40 such samples the tests at 0.01 doubt 6 or more with a probability of 3e-6."""
+    doubts = 0
+    for _ in range(40):
+        units, test = in_strata(rng, [300, 4000, 1500], [0.6, 0.1, 0.3])
+        n, v_hat = np.zeros((3, 2, 2), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)
+        np.add.at(n, (test["stratum"], test["true"], test["predicted"]), 1)
+        np.add.at(v_hat, (units["stratum"], units["predicted"]), 1)
+        within = make_counts(n, v_hat)
+        whole = replace(make_counts(n.sum(axis=0), v_hat.sum(axis=0)), within=within)
+        parts = {"stratum": Parts(("stratum",), [(0,), (1,), (2,)], within, True)}
+        doubts += any(doubt.p_value < 0.01 for doubt in design_doubts(whole, True, parts))
+    assert doubts <= 5
+    for found in (
+        tu.correct(units, test, id="id", strata="stratum", draws=100).info["warnings"],
+        tu.check(units, test, id="id", strata="stratum").doubts,
+    ):
+        assert not any(
+            "do not look like a random" in words or "sample's" in words for words in found
+        )
+    with pytest.warns(tu.TrueupWarning, match="not a random sample"):  # one P: then it matters
+        tu.correct(units, test, id="id", strata="stratum", pooling="complete", draws=100)
+
+
+def test_units_chosen_by_prediction_within_a_stratum_are_noticed(rng):
+    units, test = in_strata(rng, [3000, 4000], [0.5, 0.3], each=200)
+    odd = test[(test["stratum"] == 0) | (test["predicted"] == 1) | (rng.random(len(test)) < 0.3)]
+    with pytest.warns(tu.TrueupWarning, match="do not look like a random sample"):
+        tu.correct(units, odd, id="id", strata="stratum", draws=100)

@@ -114,6 +114,37 @@ def test_audited_units_are_exact_in_their_group(tables):
     assert (est.draws[:, west] == exact).all()
 
 
+@pytest.mark.parametrize("pooling", ["partial", "complete"])
+def test_groups_without_audited_units_and_with_nothing_else(tables, pooling):
+    """Totals: 'west' is known to the last unit, 'south' rests on the others, in bands too."""
+    units, _, truth = tables
+    test = units.assign(true=truth)
+    some = test[test["region"].isin(["north", "east"])].iloc[::10]
+    test = pd.concat([test[test["region"] == "west"], some])
+    est = tu.correct(
+        units, test, by="region", value="y", id="id", design="by_prediction", draws=200,
+        pooling=pooling,
+    )  # fmt: skip
+    names = [label for (label,) in est.groups.labels]
+    west, south = (units["region"] == name for name in ("west", "south"))
+    exact = [units["y"][west & (truth == k)].sum() for k in K_LABELS]
+    np.testing.assert_allclose(est.draws[:, names.index("west")], [exact] * 200)
+    figures = est.groups.figures
+    for g, k in enumerate(K_LABELS):
+        off = figures["mean"][names.index("south"), g] - units["y"][south & (truth == k)].sum()
+        assert abs(off) < 6 * figures["sd"][names.index("south"), g]
+    assert np.allclose(est.draws.sum(axis=1), est.whole)
+
+
+def test_audited_units_of_a_group_that_the_population_lacks(tables):
+    units, test, _ = tables
+    test = test.assign(region=np.where(np.arange(len(test)) < 5, "Atlantis", test["region"]))
+    with pytest.raises(tu.DataError, match="does not hold: 5; the first is in .*Atlantis"):
+        tu.correct(units, test, by="region", value="y", draws=100)
+    with pytest.warns(tu.TrueupWarning, match="inform the whole, but no group"):
+        tu.correct(units, test, by="region", value="y", draws=100, overlap=False)
+
+
 def share_covered(rng):
     """Return the share of nine groups whose interval holds the truth, for one new test set."""
     group = np.repeat(np.arange(9), np.repeat([20, 100, 300], 3))

@@ -92,6 +92,11 @@ strata_option = click.option(
 @shared.column_options(required=True)
 @score_option
 @by_option
+@click.option(
+    "--margin",
+    multiple=True,
+    help="Some of the --by columns: groups are added up over the others. May be repeated.",
+)
 @click.option("--period", help="Column with the period (2024-03, …) of each unit: a series.")
 @click.option(
     "--panel",
@@ -122,6 +127,8 @@ def correct(
 
     labels = labels_of(classes, [P], predictions, options["predicted"], options["text"])
     known = P and P.in_order(labels)
+    if options["margin"]:
+        options["keep_draws"] = True
     answer(trueup.correct, predictions, test_set, classes=labels, P=known, **options)
 
 
@@ -213,6 +220,7 @@ def answer(
     quiet: bool,
     keep_on_interrupt: bool,
     max_cv: float | None,
+    margin: tuple[str, ...] = (),
     **options: Any,
 ) -> None:
     """Check where to write, estimate, write, and print; warnings go to standard error."""
@@ -226,6 +234,7 @@ def answer(
         target = check_path(report)
     with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
         est = function(*tables, progress=bar, **options)
+    est = est.margin(*margin) if margin else est
     write(est)
     if report is not None:
         write_report(est, target)

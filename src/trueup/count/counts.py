@@ -44,6 +44,7 @@ class Counts:
     strata: int = 1  # J, the audit strata (`drawn_within`) that the cells of `bands` distinguish
     score: Floats | None = None  # (L·J·B·S,) mean score of each cell of `bands`, if it has any
     score_bands: int = 1  # S, bands of the score within each predicted label and band of the value
+    within: Counts | None = None  # of strata: the test set may have any number of units in each
     edges: tuple[float, ...] | None = None  # of `bands`: the least value of all bands but the first
 
     @property

@@ -55,7 +55,7 @@ class Settings:
     regression: Regression | None = None
     executor: Executor | None = None
     seconds: float = SECONDS  # for chains; what does not need them takes less
-    starts: NDArray[np.int64] | None = None  # the first of the whole's bands in each of the groups'
+    starts: Integers | None = None  # the first of the whole's bands in each of the groups'
 
     @property
     def from_population(self) -> bool:

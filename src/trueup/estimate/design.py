@@ -102,15 +102,27 @@ def design_doubts(
     """Test a test set called random in everything that both tables share, one p-value each.
 
     Its predicted classes, its values (the mean of the logs' scores of their bands), and the groups
-    and strata of `parts`, by name. P-values are adjusted by Bonferroni.
+    and strata of `parts`, by name. P-values are adjusted by Bonferroni. With `counts.within`, the
+    strata have rates of their own: predicted classes are tested within each of them, and how many
+    units were audited in each is not.
     """
     rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
-    found = [
-        ("predicted classes", design_p_value(counts.n, counts.v_hat, overlap=overlap, rng=rng))
-    ]
-    mean = _mean_score(counts, overlap)
+    strata = counts.within
+    cells = [(counts.n, counts.v_hat)]
+    if strata is not None:
+        cells = [*zip(strata.n, strata.v_hat, strict=True)]
+    tested = [design_p_value(n, v_hat, overlap=overlap, rng=rng) for n, v_hat in cells]
+    p_values = [p for p in tested if p is not None]
+    worst = min(1.0, len(p_values) * min(p_values)) if p_values else None
+    found = [("predicted classes", worst)]
+    shown = counts
+    if strata is not None and p_values:
+        shown = strata.part(tested.index(min(p_values)))
+    mean = _mean_score(counts, overlap) if strata is None else None
     found.append(("values", None if mean is None else mean[0]))
     for name, part in (parts or {}).items():
+        if part.counts is strata:
+            continue
         n, v_hat = part.counts.n.sum(axis=(-2, -1))[None], part.counts.v_hat.sum(axis=-1)
         p_value = design_p_value(n, v_hat, overlap=overlap, rng=rng)
         found.append((f"labels in {name}", p_value))
@@ -120,7 +132,7 @@ def design_doubts(
         Doubt(
             what,
             min(p * len(known), 1.0),
-            _words(counts, what, p * len(known), larger),
+            _words(shown, what, p * len(known), larger),
             what not in ("predicted classes", "values"),
         )
         for what, p in known

@@ -127,6 +127,8 @@ def check(
     if parts.parts:
         columns = replace(columns, value=None, score=(), by=parts.by, strata=parts.strata)
         found = gather_groups(population, audited, columns, overlap=inside, **how)
+        if parts.strata:
+            counts = replace(counts, within=found.strata.counts)
     largest = population.largest(value, LARGEST) if value and count is None else None
     return check_counts(
         counts,

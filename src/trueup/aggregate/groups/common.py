@@ -24,9 +24,7 @@ NEWTON = 4
 """Newton's steps to the mode; each at most 2 in log odds."""
 
 
-def find_mode(
-    log_m: Floats, n: Floats, sigma: Floats, start: Floats | None = None
-) -> tuple[Floats, Floats]:
+def find_mode(log_m: Floats, n: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     """Return the mode of η (…, K) and the precision there (…, K, K).
 
     Parameters
@@ -37,13 +35,11 @@ def find_mode(
         Units, as many multinomial ones as they count for.
     sigma : (…) ndarray
         Standard deviation of η.
-    start : (…, K) ndarray, optional
-        Where to begin.
     """
     K = log_m.shape[-2]
     total, seen = n.sum(axis=-2), n.sum(axis=-1)
     prior = (1.0 / sigma**2)[..., None]
-    eta = np.zeros(seen.shape) if start is None else start
+    eta = np.zeros(seen.shape)
     every = np.arange(K)
     for step in range(NEWTON + 1):
         x = log_m + eta[..., None]

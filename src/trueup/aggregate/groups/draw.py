@@ -46,8 +46,9 @@ Integers = NDArray[np.int64]
 
 BLOCK = 500_000
 """Numbers in one of the arrays of a block of draws: small enough for a processor's cache."""
-SOME = 12
-"""Draws of the whole that the layer is learned from."""
+LEAST_SOME, MOST_SOME, SOME = 12, 400, 24_000
+"""Draws of the whole that the layer is learned from: 24,000 per audited group and K², in bounds.
+With few groups the average over few draws would depend on the seed."""
 KEEP_BYTES = 200_000_000
 """Draws are kept up to this size unless the caller says otherwise."""
 MOST_MEMORY = 1_500_000_000
@@ -205,9 +206,11 @@ def _learn(
     whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: np.random.Generator
 ) -> tuple[Layer, dict[str, float]]:
     """Learn how far groups' rates differ, and turn it into a layer for each draw."""
-    R, H = len(whole.P), n.shape[2]
-    some = np.linspace(0, R - 1, min(SOME, R)).astype(np.int64)
+    (R, K), H = whole.beta.shape, n.shape[2]
     placed = np.flatnonzero(n.any(axis=(1, 2)))
+    many = int(np.clip(SOME // (len(placed) * K**2), LEAST_SOME, MOST_SOME))
+    some = np.linspace(0, R - 1, min(many, R)).astype(np.int64)
+    some = rng.permutation(some)  # the first of them are tried first
     P, beta, v_h = whole.P[some], whole.beta[some], by_label(v_hat, H)
     shape = np.repeat(prior.a[some].T[:, None], len(placed), axis=1)
     # from their predictions alone

@@ -46,12 +46,14 @@ FREE = np.array([1.0, 1.0, 1.0, 1.0, 3.0])
 LINK = 0.1
 """Grid of λ; its prior in "columns", which favours one P; how closely λ follows κ in "rows"."""
 SIGMAS = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
-COMMON = 0.4
+COMMON = 0.25
 THIN = 4
 """Grid of σ; the prior probability that it is above 0; every fourth κ is tried with those."""
 MOST_COMMON = 4_000
 """σ may be above 0 for at most so many audited groups times K²: its cost is that of solving K
 equations for each of them on each draw."""
+FIRST, UNLIKELY = 12, 7.0
+"""The grid is first tried on 12 draws; what is then e^7 times less likely than the best is left."""
 LEAST = 0.5
 """Least concentration of a column."""
 FITS = 5
@@ -112,35 +114,59 @@ def learn_layer(
     link -= np.log(np.exp(link).sum(axis=0))
     own = within_label(v_hat.astype(float), H)
     seen = _Seen(n)
-    found: list[tuple[float, float, bool, float]] = []
-    log_p: list[float] = []
+
+    def fits(every: list[_Choice], some: slice) -> Floats:
+        """Log posterior of each choice, from some of the draws."""
+        log_p, last, mean = np.empty(len(every)), None, np.empty(0)
+        for at, choice in enumerate(every):
+            if choice.lam != last:
+                last, r = choice.lam, tilt[some] ** choice.lam  # (S, B, K)
+                each = c[some].reshape(len(r), K, H, -1)
+                among = own / np.einsum("skl,sbk->sbl", c[some], r)
+                among = among.reshape(len(r), B, H, -1)
+                mean = np.einsum("skhj,sbhj->sbkh", each, among) * r[..., None]
+            s = scale[some] if choice.by_rows else np.ones_like(scale[some])
+            k = np.maximum(choice.kappa * s, LEAST)
+            log_p[at] = choice.log_prior + seen.fit(mean, k, choice.sigma)
+        return log_p
+
+    choices = _choices(link, sigmas)
+    log_p = fits(choices, slice(0, FIRST))
+    if S > FIRST:  # those that matter once more, from all draws
+        choices = [choices[i] for i in np.flatnonzero(log_p > log_p.max() - UNLIKELY)]
+        log_p = fits(choices, slice(None))
+    p = np.exp(log_p - log_p.max())
+    picked = [choices[i] for i in rng.choice(len(p), size, p=p / p.sum())]
+    lam, kappa, by_rows, sigma = (np.array([x[i] for x in picked]) for i in range(4))
+    return Learned(lam, kappa, by_rows, sigma)
+
+
+class _Choice(NamedTuple):
+    """A point of the grid, and the log of its prior probability."""
+
+    lam: float
+    kappa: float
+    by_rows: bool
+    sigma: float
+    log_prior: float
+
+
+def _choices(link: Floats, sigmas: Floats) -> list[_Choice]:
+    """List the grid; `link` is the log prior of each λ and κ in "rows"."""
+    found, last = [], len(KAPPAS) - 1
     for j, lam in enumerate(LAMBDAS):
-        r = tilt**lam  # (S, B, K)
-        among = (own / np.einsum("skl,sbk->sbl", c, r)).reshape(S, B, H, -1)
-        mean = np.einsum("skhj,sbhj->sbkh", c.reshape(S, K, H, -1), among) * r[..., None]
-        for by_rows, s in ((True, scale), (False, np.ones_like(scale))):
-            for i, kappa in enumerate(KAPPAS):
-                k = np.maximum(kappa * s, LEAST)
-                eta = None
-                for sigma in sigmas:
-                    if sigma > 0 and i % THIN:
-                        continue
-                    prior = _log_prior(i, sigma, len(sigmas) > 1)
-                    if by_rows:
-                        prior += link[j, i]
-                    elif i == len(KAPPAS) - 1 and sigma == 0:
-                        prior += 0.0 if lam == 1 else -np.inf
-                    else:
-                        prior += np.log(FREE[j] / FREE.sum())
-                    if np.isinf(prior):
-                        continue
-                    fit, eta = seen.fit(mean, k, sigma, eta)
-                    found.append((lam, kappa, by_rows, sigma))
-                    log_p.append(prior + fit)
-    p = np.exp(np.array(log_p) - max(log_p))
-    pick = rng.choice(len(p), size, p=p / p.sum())
-    at = np.array(found)[pick]
-    return Learned(at[:, 0], at[:, 1], at[:, 2] > 0, at[:, 3])
+        for i, kappa in enumerate(KAPPAS):
+            for sigma in sigmas:
+                if sigma > 0 and i % THIN:
+                    continue
+                prior = _log_prior(i, sigma, len(sigmas) > 1)
+                found.append(_Choice(lam, kappa, True, sigma, prior + link[j, i]))
+                if i == last and sigma == 0:
+                    prior += 0.0 if lam == 1 else -np.inf
+                else:
+                    prior += np.log(FREE[j] / FREE.sum())
+                found.append(_Choice(lam, kappa, False, sigma, prior))
+    return [choice for choice in found if choice.log_prior > -np.inf]
 
 
 class _Seen:
@@ -152,20 +178,18 @@ class _Seen:
         self.some = np.nonzero(self.total)
         self.units, self.all = self.n[self.at], self.total[self.some]
 
-    def fit(
-        self, mean: Floats, k: Floats, sigma: float, eta: Floats | None
-    ) -> tuple[float, Floats | None]:
-        """Return the log likelihood, each group's averaged over draws, and the mode of η.
+    def fit(self, mean: Floats, k: Floats, sigma: float) -> float:
+        """Return the log likelihood, each group's averaged over draws.
 
-        `mean` (S, B, K, H) are the columns before η, k (S, H) their concentrations; the search for
-        the mode starts at `eta`. η is integrated out by Laplace's method.
+        `mean` (S, B, K, H) are the columns before η, k (S, H) their concentrations. η is
+        integrated out by Laplace's method.
         """
         S, B, K = mean.shape[:3]
         extra = np.zeros((S, B))
         if sigma > 0:
             counted = self.n * effective(k[:, None], self.total)[:, :, None]
             log_m = np.log(np.maximum(mean, 1e-300))
-            eta, precision = find_mode(log_m, counted, np.full((S, B), sigma), eta)
+            eta, precision = find_mode(log_m, counted, np.full((S, B), sigma))
             mean = mean * np.exp(eta)[..., None]
             mean /= mean.sum(axis=2, keepdims=True)
             extra = -0.5 * (eta**2).sum(axis=2) / sigma**2 - K * np.log(sigma)
@@ -179,7 +203,7 @@ class _Seen:
             for row, each in zip(extra, x, strict=True):
                 row += np.bincount(groups, each, B)
         top = extra.max(axis=0)
-        return float((top + np.log(np.exp(extra - top).mean(axis=0))).sum()), eta
+        return float((top + np.log(np.exp(extra - top).mean(axis=0))).sum())
 
 
 def effective(kappa: Floats, n: Floats) -> Floats:
