@@ -57,7 +57,7 @@ def enumerate_group(P, a, v_hat, known):
 def test_one_tiny_group_agrees_with_enumeration(rng, known):
     a, v_hat = np.array([2.0, 0.7, 0.4]), [2, 0, 2]
     exact = enumerate_group(P3, a, v_hat, np.array(known))
-    draws = allocate_one(P3, a, v_hat, rng, known, sweeps=25)
+    draws = allocate_one(P3, a, v_hat, rng, known, moves=25)
     for v, p in exact.items():
         seen = (draws == v).all(axis=1).mean()
         assert abs(seen - p) < 5 * np.sqrt(p * (1 - p) / R) + 1e-4
@@ -192,8 +192,8 @@ def test_rates_of_zero_do_no_harm(rng):
 
 def test_relabelling_permutes_the_answer(rng):
     a, v_hat, order = np.array([4.0, 1.0, 0.5]), np.array([9, 4, 3]), [2, 0, 1]
-    draws = allocate_one(P3, a, v_hat, rng, sweeps=10)
-    other = allocate_one(P3[np.ix_(order, order)], a[order], v_hat[order], rng, sweeps=10)
+    draws = allocate_one(P3, a, v_hat, rng, moves=10)
+    other = allocate_one(P3[np.ix_(order, order)], a[order], v_hat[order], rng, moves=10)
     error = np.sqrt((draws[:, order].var(axis=0) + other.var(axis=0)) / R)
     assert np.all(np.abs(draws[:, order].mean(axis=0) - other.mean(axis=0)) < 5 * error)
 
