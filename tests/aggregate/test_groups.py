@@ -137,6 +137,23 @@ def test_three_rare_classes_agree_with_enumeration(a, order, rng):
     assert np.all(np.abs(draws.mean(axis=0) - mean) < (0.03 + 5 / np.sqrt(R)) * sd)
 
 
+def test_sparse_classes_of_a_large_group_have_arrived(rng):
+    """Eight classes, most of them hardly there, one P for each chain: 4 proposals are as 100."""
+    K, size = 8, 4000
+    truth = np.eye(K) * 0.8 + 0.2 * rng.dirichlet(np.ones(K), K)
+    P = np.stack([rng.dirichlet(100 * truth[g] + 1 / K, size) for g in range(K)], axis=1)
+    a = np.tile(rng.dirichlet(np.full(K, 5.0)), (size, 1))
+    v_hat = rng.multinomial(5000, rng.dirichlet(a[0]) @ truth)[None]
+    usual, long = (
+        allocate_groups(P, a, v_hat, np.zeros((1, K)), rng, moves=moves).sum(axis=1)[:, 0]
+        for moves in (None, 100)
+    )
+    sd = np.maximum(long.std(axis=1), 0.3)
+    assert np.all(
+        np.abs(usual.mean(axis=1) - long.mean(axis=1)) < sd * (0.05 + 5 * np.sqrt(2 / size))
+    )
+
+
 @pytest.mark.slow
 def test_rare_classes_agree_with_data_augmentation(rng):
     """Classes whose rates are nearly all prior, where few sweeps of units and rates do not do."""
@@ -341,6 +358,28 @@ def test_an_executor_that_fails_is_told(rng, monkeypatch):
 
     with pytest.raises(EstimateError, match="executor failed after 0 of 200 draws: the cluster"):
         correct_groups(whole_of(P, data, rng), data, rng, executor=Broken())
+
+
+class Dies(ThreadPoolExecutor):
+    """Does two jobs, then loses every other; Dask raises errors of its own kind."""
+
+    done = 0
+
+    def submit(self, *job):
+        self.done += 1
+        return super().submit(*job) if self.done <= 2 else super().submit(self.die)
+
+    def die(self):
+        raise Exception("the worker was killed")
+
+
+def test_an_executor_that_fails_in_the_middle_is_told(rng, monkeypatch):
+    monkeypatch.setattr("trueup.aggregate.groups.draw.BLOCK", 1000)
+    P, data = make(rng)
+    with pytest.raises(
+        EstimateError, match=r"failed after [1-9]\d* of 200 draws: the worker was k"
+    ):
+        correct_groups(whole_of(P, data, rng), data, rng, executor=Dies(1))
 
 
 def test_mid_quantiles_follow_their_definition(rng):

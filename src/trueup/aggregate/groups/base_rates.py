@@ -69,7 +69,9 @@ def draw_rates(
             v, near = v_hat[some].astype(float), start.of(some)
             x = _chain(Proposal(P, own, v, near), moves or MOVES, rng)
             x = np.exp(x - x.max(axis=2, keepdims=True))
-            beta[np.ix_(order, range(len(P)), some)] = np.maximum(_shares(x), TINY).transpose(2, 0, 1)
+            beta[np.ix_(order, range(len(P)), some)] = np.maximum(_shares(x), TINY).transpose(
+                2, 0, 1
+            )
     return beta.swapaxes(1, 2)
 
 
@@ -95,7 +97,9 @@ def fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> Near:
     total = shape.sum(axis=1) + size[:, 0]
 
     def height(beta: Floats) -> Floats:
-        return np.asarray((shape * np.log(beta)).sum(axis=1) + (v_hat * np.log(beta @ P)).sum(axis=1))
+        return np.asarray(
+            (shape * np.log(beta)).sum(axis=1) + (v_hat * np.log(beta @ P)).sum(axis=1)
+        )
 
     beta = _shares(shape + 0.5 * v_hat + 0.5 * size * _shares(shape))
     for _ in range(FIXED):
@@ -112,7 +116,7 @@ def fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> Near:
     curve[:, every, every] = own * (1 + RIDGE) + TINY
     lower = np.linalg.cholesky(curve)
     left = lower[:, every, every]
-    U = np.linalg.inv((lower / left[:, None]).swapaxes(1, 2))
+    U = np.linalg.inv((lower / left[:, None]).swapaxes(1, 2)) - np.eye(len(P))
     return Near(order, beta, U, left**2 / np.maximum(own, TINY))
 
 

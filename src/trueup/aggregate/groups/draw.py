@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from trueup.aggregate.cells import share_values
 from trueup.aggregate.groups.base_rates import TINY, draw_rates, fixed_point
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
-from trueup.aggregate.groups.conditioned import allocate_to, meet_totals, tilt_to
+from trueup.aggregate.groups.conditioned import allocate_to, counts_to, meet_totals, tilt_to
 from trueup.aggregate.groups.layer import LEAST, Layer, column_scale, draw_layer, learn_layer
+from trueup.aggregate.groups.proposal import Near
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
@@ -92,7 +93,7 @@ class _Block(NamedTuple):
     layer: Layer | None
     rest: Counts
     known: Floats
-    start: tuple[Floats, Floats]
+    start: Near
 
 
 def correct_groups(
@@ -160,7 +161,7 @@ def correct_groups(
             done += len(block)
             if progress is not None:
                 progress(done / R)
-    except (OSError, RuntimeError) as error:
+    except Exception as error:
         if executor is None:
             raise
         raise EstimateError(
@@ -242,6 +243,8 @@ def _draw(block: _Block, rng: np.random.Generator) -> Floats:
         shape = np.repeat(shape, len(n), axis=1)
         shape[:, some] += np.einsum("bgl,lbr->gbr", n[some], part[:, some])
     rates = draw_rates(_rows(P), shape, rest.v_hat, rng, start=block.start)  # (K, B, r)
+    if layer is None and rest.u_hat is None:
+        return counts_to(rates.transpose(2, 1, 0), P, rest.v_hat, X, rng).astype(float)
     tilt = rates.transpose(0, 2, 1) / np.maximum(beta.T[:, :, None], TINY)
     c, omega = columns(P, beta), 1.0
     if layer is None:

@@ -93,6 +93,8 @@ class Proposal:
         mass += np.log(np.maximum(-np.expm1(none), TINY))
         odds = np.exp(np.minimum(none + self.gamma_a - alpha * log_rate - mass, 300.0))
         weight = LEAST + (1 - 2 * LEAST) / (1 + odds)
+        if alpha.shape[2] == 2:  # without one class all units are in the other: a corner
+            weight = np.full(alpha.shape, 1 - LEAST)
         self.weight = np.where((curve < BULK) & (alpha < 1), weight, 1.0)
         self.height = s * self.log_s - gamma_s + np.log(self.weight)
         with np.errstate(divide="ignore"):
@@ -136,7 +138,7 @@ class Proposal:
         eps -= np.where(some, self.log_s, self.apart)
         ratio = np.exp(eps)
         x = eps + self.log_m
-        self._depend(x, ratio, 1.0)
+        x += np.einsum("bkg,rbg->rbk", self.U, np.minimum(ratio, MOST) - 1)
         if self.corners is None:
             return x, self.log_target(x) - self._log_free(eps, ratio)
         up = np.cumsum(self.corners, axis=2)
@@ -155,12 +157,6 @@ class Proposal:
         most = np.maximum(free, corner)
         log_q = most + np.log(np.exp(free - most) + np.exp(corner - most))
         return x, self.log_target(x) - log_q
-
-    def _depend(self, x: Floats, ratio: Floats, sign: float) -> None:
-        """Add, in place, what classes take from each other."""
-        apart = sign * (np.minimum(ratio, MOST) - 1)
-        for g in range(1, x.shape[2]):
-            x[..., :g] += self.U[:, :g, g] * apart[..., g, None]
 
     def _undo(
         self, x: Floats, eps: Floats, ratio: Floats, r: NDArray[np.intp], g: NDArray[np.intp]
