@@ -84,7 +84,7 @@ def main() -> None:
         found = np.concatenate(every, axis=-1).sum(axis=1)[:, 0].T
         bias = np.abs(found.mean(axis=0) - mean) / np.maximum(sd, LEAST)
         ratio = (found.std(axis=0) / sd)[some]
-        M = allocate_groups(P, a, v_hat[None], np.zeros((1, K)), rng, sweeps=FAR)
+        M = allocate_groups(P, a, v_hat[None], np.zeros((1, K)), rng, moves=FAR)
         far = M.sum(axis=1)[:, 0].T
         rest = np.abs(found.mean(axis=0) - far.mean(axis=0)) / np.maximum(far.std(axis=0), LEAST)
         row = f"{bias.max():5.3f} {ratio.min():5.2f} {ratio.max():5.2f} {rest.max():5.3f}"

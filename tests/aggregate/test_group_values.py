@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trueup.aggregate.cells import share_values
-from trueup.aggregate.groups.conditioned import allocate_to, meet_totals, tilt_to
+from trueup.aggregate.groups.conditioned import allocate_to, counts_to, meet_totals, tilt_to
 from trueup.aggregate.groups.values import split_signed
 
 R = 20_000
@@ -91,6 +91,27 @@ def test_units_of_cells_meet_the_whole(rng, K):
     expected = X.mean(axis=1)[:, None, None] * v / v.sum()
     error = np.sqrt(M.var(axis=1) / 4000)
     assert np.all(np.abs(part - expected) < 5 * error + 1e-9)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_counts_of_groups_meet_the_whole(rng, K):
+    """As many units of a class as the whole has; groups alike share them by size, at random."""
+    v, size = np.vstack([rng.integers(0, 40, (5, K)), np.zeros((1, K), int)]), 4000
+    P = np.repeat(np.full((K, K), 1 / K)[None], size, axis=0)
+    beta = np.repeat(rng.dirichlet(np.ones(K))[None], 6, axis=0)
+    X = rng.multinomial(v.sum(), rng.dirichlet(np.ones(K)), size)
+    u = counts_to(np.repeat(beta[None], size, axis=0), P, v, X, rng)
+    assert (u.sum(axis=1) == X).all()
+    assert (u.sum(axis=2) == v.sum(axis=1)).all()
+    assert (u >= 0).all()
+    part = v.sum(axis=1) / v.sum()
+    expected = X[:, None] * part[:, None]
+    error = np.sqrt((u - expected).var(axis=0) / size)
+    assert np.all(np.abs((u - expected).mean(axis=0)) < 5 * error + 1e-9)
+    # the variance of units taken without replacement
+    exact = (expected * (1 - X / v.sum())[:, None] * (1 - part)[:, None]).mean(axis=0)
+    exact *= v.sum() / (v.sum() - 1)
+    assert np.all(np.abs((u - expected).var(axis=0) - exact) < 0.15 * exact + 0.05)
 
 
 def test_the_least_known_cell_gives_way_the_most(rng):

@@ -57,7 +57,7 @@ def enumerate_group(P, a, v_hat, known):
 def test_one_tiny_group_agrees_with_enumeration(rng, known):
     a, v_hat = np.array([2.0, 0.7, 0.4]), [2, 0, 2]
     exact = enumerate_group(P3, a, v_hat, np.array(known))
-    draws = allocate_one(P3, a, v_hat, rng, known, sweeps=25)
+    draws = allocate_one(P3, a, v_hat, rng, known, moves=25)
     for v, p in exact.items():
         seen = (draws == v).all(axis=1).mean()
         assert abs(seen - p) < 5 * np.sqrt(p * (1 - p) / R) + 1e-4
@@ -137,6 +137,23 @@ def test_three_rare_classes_agree_with_enumeration(a, order, rng):
     assert np.all(np.abs(draws.mean(axis=0) - mean) < (0.03 + 5 / np.sqrt(R)) * sd)
 
 
+def test_sparse_classes_of_a_large_group_have_arrived(rng):
+    """Eight classes, most of them hardly there, one P for each chain: 4 proposals are as 100."""
+    K, size = 8, 4000
+    truth = np.eye(K) * 0.8 + 0.2 * rng.dirichlet(np.ones(K), K)
+    P = np.stack([rng.dirichlet(100 * truth[g] + 1 / K, size) for g in range(K)], axis=1)
+    a = np.tile(rng.dirichlet(np.full(K, 5.0)), (size, 1))
+    v_hat = rng.multinomial(5000, rng.dirichlet(a[0]) @ truth)[None]
+    usual, long = (
+        allocate_groups(P, a, v_hat, np.zeros((1, K)), rng, moves=moves).sum(axis=1)[:, 0]
+        for moves in (None, 100)
+    )
+    sd = np.maximum(long.std(axis=1), 0.3)
+    assert np.all(
+        np.abs(usual.mean(axis=1) - long.mean(axis=1)) < sd * (0.05 + 5 * np.sqrt(2 / size))
+    )
+
+
 @pytest.mark.slow
 def test_rare_classes_agree_with_data_augmentation(rng):
     """Classes whose rates are nearly all prior, where few sweeps of units and rates do not do."""
@@ -192,8 +209,8 @@ def test_rates_of_zero_do_no_harm(rng):
 
 def test_relabelling_permutes_the_answer(rng):
     a, v_hat, order = np.array([4.0, 1.0, 0.5]), np.array([9, 4, 3]), [2, 0, 1]
-    draws = allocate_one(P3, a, v_hat, rng, sweeps=10)
-    other = allocate_one(P3[np.ix_(order, order)], a[order], v_hat[order], rng, sweeps=10)
+    draws = allocate_one(P3, a, v_hat, rng, moves=10)
+    other = allocate_one(P3[np.ix_(order, order)], a[order], v_hat[order], rng, moves=10)
     error = np.sqrt((draws[:, order].var(axis=0) + other.var(axis=0)) / R)
     assert np.all(np.abs(draws[:, order].mean(axis=0) - other.mean(axis=0)) < 5 * error)
 
@@ -341,6 +358,28 @@ def test_an_executor_that_fails_is_told(rng, monkeypatch):
 
     with pytest.raises(EstimateError, match="executor failed after 0 of 200 draws: the cluster"):
         correct_groups(whole_of(P, data, rng), data, rng, executor=Broken())
+
+
+class Dies(ThreadPoolExecutor):
+    """Does two jobs, then loses every other; Dask raises errors of its own kind."""
+
+    done = 0
+
+    def submit(self, *job):
+        self.done += 1
+        return super().submit(*job) if self.done <= 2 else super().submit(self.die)
+
+    def die(self):
+        raise Exception("the worker was killed")
+
+
+def test_an_executor_that_fails_in_the_middle_is_told(rng, monkeypatch):
+    monkeypatch.setattr("trueup.aggregate.groups.draw.BLOCK", 1000)
+    P, data = make(rng)
+    with pytest.raises(
+        EstimateError, match=r"failed after [1-9]\d* of 200 draws: the worker was k"
+    ):
+        correct_groups(whole_of(P, data, rng), data, rng, executor=Dies(1))
 
 
 def test_mid_quantiles_follow_their_definition(rng):

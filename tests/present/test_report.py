@@ -281,7 +281,7 @@ def test_fifteen_classes_and_a_thousand_groups_fit(rng, tmp_path, monkeypatch):
     # the page matters here and its figures do not: chains of a few steps
     for name, steps in (("LEAST_GROUPS", 20), ("MOST_GROUPS", 20), ("WARM_UP", 4), ("KEEP", 2)):
         monkeypatch.setattr(concentration, name, steps)
-    monkeypatch.setattr(import_module("trueup.aggregate.groups.base_rates"), "SWEEPS", 1)
+    monkeypatch.setattr(import_module("trueup.aggregate.groups.base_rates"), "MOVES", 1)
     K, N = 15, 30_000
     names = np.array([f"a class with a fairly long name, number {i}" for i in range(K)])
     s = rng.integers(K, size=N)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Integers
 from trueup.prior import Concentrations, Regression, resolve_prior
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")

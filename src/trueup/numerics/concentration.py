@@ -27,16 +27,17 @@ def log_middle(kappa: Floats) -> Floats:
     return np.asarray(np.log(kappa) - 2.0 * np.log(kappa + MIDDLE))
 
 
-def log_dirichlet_multinomial(log_a: Floats, X: Floats) -> Floats:
-    """Σ_j log Pr(X_j | a), without the part that does not depend on a.
+def _of_sum(log_a: Floats, size: Floats) -> Floats:
+    """The part (…) that depends on κ and the sizes (…, J)."""
+    kappa = np.exp(log_a).sum(axis=-1)[..., None]
+    return np.asarray((special.gammaln(kappa) - special.gammaln(kappa + size)).sum(axis=-1))
 
-    ``log_a`` is (…, K) and ``X`` (…, J, K); the answer has the leading shape.
-    """
+
+def _of_classes(log_a: Floats, X: Floats) -> Floats:
+    """The part of each class (…, K)."""
     a = np.exp(log_a)[..., None, :]
-    kappa, size = a.sum(axis=-1), X.sum(axis=-1)
-    one = special.gammaln(kappa) - special.gammaln(kappa + size)
     each = np.where(X > 0, special.gammaln(a + X) - special.gammaln(a), 0.0)
-    return np.asarray((one + each.sum(axis=-1)).sum(axis=-1))
+    return np.asarray(each.sum(axis=-2))
 
 
 def walk(
@@ -50,22 +51,26 @@ def walk(
     was accepted, (K + 1,).
     """
     K = log_a.shape[-1]
+    size = X.sum(axis=-1)
 
-    def target(at: Floats) -> Floats:
+    def rest(at: Floats) -> Floats:
         inside = np.abs(np.log(np.exp(at).sum(axis=-1))) <= LOG_MOST
-        value = log_dirichlet_multinomial(at, X) + log_prior(at)
-        return np.where(inside, value, -np.inf)
+        return np.where(inside, _of_sum(at, size) + log_prior(at), -np.inf)
 
-    here = target(log_a)
+    fit = _of_classes(log_a, X)  # only that of the classes that move is found again
+    here = rest(log_a)
     accepted = np.zeros(K + 1)
     for move in range(K + 1):
-        direction = np.ones(K) if move == K else np.eye(K)[move]
-        size = step[move] * rng.standard_normal(log_a.shape[:-1])
-        proposal = log_a + size[..., None] * direction
-        there = target(proposal)
+        some = slice(None) if move == K else slice(move, move + 1)
+        length = step[move] * rng.standard_normal(log_a.shape[:-1])
+        proposal, new = log_a.copy(), fit.copy()
+        proposal[..., some] += length[..., None]
+        new[..., some] = _of_classes(proposal[..., some], X[..., some])
+        there = rest(proposal)
         with np.errstate(invalid="ignore"):
-            accept = np.log(rng.random(size.shape)) < there - here
-        log_a = np.where(accept[..., None], proposal, log_a)
+            gain = there - here + (new - fit)[..., some].sum(axis=-1)
+            accept = np.log(rng.random(length.shape)) < gain
+        log_a, fit = (np.where(accept[..., None], x, y) for x, y in ((proposal, log_a), (new, fit)))
         here = np.where(accept, there, here)
         accepted[move] = accept.mean()
     return log_a, accepted

@@ -13,7 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["allocate_to", "meet_totals", "tilt_to", "unsure"]
+from trueup.aggregate.allocation import allocate
+
+__all__ = ["allocate_to", "counts_to", "meet_totals", "tilt_to", "unsure"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -95,6 +97,65 @@ def _meet(m: Integers, most: Integers, p: Floats, X: float, rng: np.random.Gener
         place = np.searchsorted(up, (np.arange(many) + rng.random()) * (up[-1] / many))
         cell, times = np.unique(np.minimum(place, len(m) - 1), return_counts=True)
         m[cell] += np.minimum(times, room[cell]) * (1 if missing > 0 else -1)
+
+
+def counts_to(
+    beta: Floats, P: Floats, v: Integers, X: Floats, rng: np.random.Generator
+) -> Integers:
+    """Draw the counts u (r, B, K) of groups with one P for all, which add up to X (r, K).
+
+    The same two steps with the base rates β (r, B, K) instead of columns: tilting the odds of a
+    class in all cells is a factor of β, and only cells with units are drawn.
+    """
+    t, T = np.zeros(X.shape), P.swapaxes(1, 2)
+    for step in range(STEPS + 1):
+        tilted = beta * np.exp(t)[:, None]
+        pi = np.maximum(tilted @ P, 1e-300)
+        total = (tilted * ((v / pi) @ T)).sum(axis=1)
+        near = np.abs(X - total) <= CLOSE * np.sqrt(total) + 1e-9 * np.abs(X)
+        if near.all() or step == STEPS:
+            break
+        t = np.clip(t + np.clip((X - total) / np.maximum(total, 1e-300), -2.0, 2.0), -FAR, FAR)
+    b, h = np.nonzero(v)
+    some, first = np.unique(b, return_index=True)
+    u = np.zeros(beta.shape, dtype=np.int64)
+    for i in range(len(u)):
+        c = tilted[i][b] * T[i][h]  # (cells with units, K)
+        c /= c.sum(axis=1, keepdims=True)
+        if len(some):
+            u[i, some] = np.add.reduceat(allocate(c[..., None], v[b, h, None], rng)[..., 0], first)
+        _meet_all(u[i], X[i], tilted[i], P[i], v / pi[i], pi[i], rng)
+    return u
+
+
+def _meet_all(
+    u: Integers,
+    X: Floats,
+    beta: Floats,
+    P: Floats,
+    per: Floats,
+    pi: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """Change u (B, K), in place, until it sums to X: units change class where they were unsure.
+
+    A unit predicted h of class g is of class k with the odds β_k p_kh / β_g p_gh; `per` is v/π.
+    """
+    missing = np.round(X).astype(np.int64) - u.sum(axis=0)
+    for _ in range(100 * len(X)):
+        g, k = int(missing.argmin()), int(missing.argmax())
+        many = min(-missing[g], missing[k])
+        if many <= 0:
+            return
+        unsure = beta[:, k] * ((per / pi) @ (P[g] * P[k])) / np.maximum(per @ P[g], 1e-300)
+        up = np.cumsum(u[:, g] * np.maximum(unsure, 1e-9))
+        place = np.searchsorted(up, (np.arange(many) + rng.random()) * (up[-1] / many))
+        group, times = np.unique(np.minimum(place, len(u) - 1), return_counts=True)
+        moved = np.minimum(times, u[group, g])
+        u[group, g] -= moved
+        u[group, k] += moved
+        missing[g] += moved.sum()
+        missing[k] -= moved.sum()
 
 
 def meet_totals(u: Floats, T: Floats, X: Floats) -> Floats:

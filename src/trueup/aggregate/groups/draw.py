@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 from trueup.aggregate.cells import share_values
 from trueup.aggregate.groups.base_rates import TINY, draw_rates, fixed_point
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
-from trueup.aggregate.groups.conditioned import allocate_to, meet_totals, tilt_to, unsure
+from trueup.aggregate.groups.conditioned import (
+    allocate_to,
+    counts_to,
+    meet_totals,
+    tilt_to,
+    unsure,
+)
 from trueup.aggregate.groups.layer import (
     LEAST,
     Layer,
@@ -32,6 +38,7 @@ from trueup.aggregate.groups.layer import (
     effective,
     learn_layer,
 )
+from trueup.aggregate.groups.proposal import Near
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
@@ -104,7 +111,7 @@ class _Block(NamedTuple):
     layer: Layer | None
     rest: Counts
     known: Floats
-    start: tuple[Floats, Floats]
+    start: Near
     labels: int
 
 
@@ -172,7 +179,7 @@ def correct_groups(
             done += len(block)
             if progress is not None:
                 progress(done / R)
-    except (OSError, RuntimeError) as error:
+    except Exception as error:
         if executor is None:
             raise
         raise EstimateError(
@@ -262,6 +269,8 @@ def _draw(block: _Block, rng: np.random.Generator) -> Floats:
         shape[:, some] += np.einsum("bgl,lbr->gbr", n[some], part[:, some])
     v_h = by_label(rest.v_hat, H)
     rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (K, B, r)
+    if layer is None and rest.u_hat is None and P.shape[-1] == H:
+        return counts_to(rates.transpose(2, 1, 0), P, rest.v_hat, X, rng).astype(float)
     tilt = rates.transpose(0, 2, 1) / np.maximum(beta.T[:, :, None], TINY)
     c = columns(P, beta)
     omega: Floats | float = 1.0
