@@ -38,22 +38,6 @@ start = np.argmin(prevalence[inner:] - prevalence[:-inner])
 low, high = prevalence[start], prevalence[start + inner]
 print(f"shortest 95% interval of the prevalence: {low:.1%} to {high:.1%}")
 
-grid = np.linspace(0, 0.03, 401)[1:]  # the same model by brute force
-spec = np.linspace(0.97, 1, 601)[:-1]
-sens = np.linspace(0.6, 1, 201)[:-1]
-weight = np.zeros(len(grid))
-for x in sens:
-    p = grid[:, None] * x + (1 - grid[:, None]) * (1 - spec)
-    log_post = positive * np.log(p) + (tested - positive) * np.log1p(-p)
-    log_post += 399 * np.log(spec) + 2 * np.log1p(-spec) + 103 * np.log(x) + 19 * np.log1p(-x)
-    weight += np.exp(log_post + 430).sum(axis=1)
-
-exact = np.interp([0.025, 0.5, 0.975], np.cumsum(weight) / weight.sum(), grid)
-ours = np.quantile(prevalence, [0.025, 0.5, 0.975])
-print("brute force ", " ".join(f"{x:.2%}" for x in exact))
-print("trueup      ", " ".join(f"{x:.2%}" for x in ours))
-assert np.abs(exact - ours).max() < 0.001
-
 for label, counts in (("as reported", [2, 399]), ("with 4 false positives", [4, 397])):
     other = tu.correct_counts([test[0], counts], survey, **study, seed=1)
     row = other.rows()[0]

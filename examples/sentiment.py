@@ -35,16 +35,8 @@ with open("read_by_people.csv", "w", newline="") as file:
     table.writerow(["message", "sentiment"])
     table.writerows((int(i), messages[i][2]) for i in read_by_people)
 
-est = tu.correct(
-    "messages.csv",
-    "read_by_people.csv",
-    predicted="label",
-    true="sentiment",
-    id="message",
-    by="month",
-    pooling="complete",
-    seed=1,
-)
+columns = {"predicted": "label", "true": "sentiment", "id": "message", "by": "month"}
+est = tu.correct("messages.csv", "read_by_people.csv", **columns, pooling="complete", seed=1)
 print(est)
 
 print("month     naive  corrected     95% interval   truth")

@@ -32,6 +32,3 @@ print(f"           {row['lower'] / 1e6:.0f} to {row['upper'] / 1e6:,.0f}")
 
 chances = {row["class"]: row["probability"] for row in est.probability(above=webshop["naive"])}
 print(f"Pr(turnover above the naive figure) = {chances['webshop']:.2f}")
-
-found = tu.plan(predictions, test_set, **columns, interest="webshop", next=20, seed=1)
-print(found)

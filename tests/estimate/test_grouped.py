@@ -7,6 +7,7 @@ from tests.seeds import more
 
 import trueup as tu
 from trueup.aggregate.groups import concentration
+from trueup.draws import pooling
 from trueup.estimate.assumptions import rates_differ
 
 K_LABELS = np.array(["a", "b", "c"])
@@ -49,6 +50,15 @@ def test_draws_add_up_over_classes_and_groups(tables, value, strata):
     assert (est.draws >= 0).all()
     for b, (label,) in enumerate(est.groups.labels):
         assert np.allclose(est.draws[:, b].sum(axis=1), known[label])
+    assert np.allclose(est.draws.sum(axis=1), est.whole)
+
+
+def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables, monkeypatch):
+    """Chains that converge at once keep 3,776 draws of 4,000; this was a traceback."""
+    monkeypatch.setattr(pooling, "ENOUGH", 0.0)
+    monkeypatch.setattr(pooling, "RHAT", 9.0)
+    est = correct(tables, by="sector", strata="sector", draws=4000)
+    assert len(est.draws) == len(est.whole) == est.info["draws"]
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.seeds import fresh_seed
 
 import trueup as tu
-from trueup.estimate.cautions import labels_to_pay
+from trueup.estimate.cautions import correction_warning, labels_to_pay
 
 WORDS = "cannot be shown to beat no correction"
 
@@ -36,6 +36,13 @@ def test_as_many_units_as_it_says_would_do():
     figures["naive"] = figures["estimate"]
     assert labels_to_pay(figures, 0.95, 100) == 2000
     assert labels_to_pay(figures | {"lower": None}, 0.95, 100) is None
+
+
+def test_it_never_asks_for_more_units_than_there_are():
+    assert "label about 300 more units first" in correction_warning(300, 100, 1000)
+    assert "label many more than 2,000 units first" in correction_warning(2000, 100, 100_000)
+    for more in (900, 2000):
+        assert "label all 1,000 units first" in correction_warning(more, 100, 1000)
 
 
 def test_check_says_it_too():

@@ -1,15 +1,15 @@
 """How many units to label in each stratum."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from trueup.numerics.arrays import Integers
 
 LEAST = 2
 """Units to label at least in each stratum, so that none is left to the prior alone."""
 
 
-def allocate_units(
-    n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST
-) -> NDArray[np.int64]:
+def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST) -> Integers:
     """Spread n units over strata by weight, at least `least` in each and never more than exist.
 
     Examples

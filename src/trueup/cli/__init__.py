@@ -197,8 +197,13 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
 
 
 @main.command()
-@click.option("--folder", type=click.Path(path_type=Path), default=Path("trueup-demo"))
-@click.option("--seed", type=int, default=2019)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=Path("trueup-demo"),
+    help="Where the tables and the report are written.",
+)
+@click.option("--seed", type=int, default=2019, help="The same seed gives the same data.")
 def demo(folder: Path, seed: int) -> None:
     """Make a data set like the paper's, correct it with each method, and compare with the truth."""
     from trueup.cli.demo import run_demo

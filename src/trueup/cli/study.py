@@ -141,15 +141,15 @@ def plan(
 
 @click.command(cls=Command)
 @click.argument("what", type=click.Choice(["examples", "table1", "figures"]), default="examples")
-@click.option("--replications", type=int, default=1000, help="Of Table 1.")
-@click.option("--seed", type=int, default=2019, help="Of the simulations.")
+@click.option("--replications", type=int, default=1000, help="How often Table 1 is simulated.")
+@click.option("--seed", type=int, default=2019, help="The same seed gives the same figures.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
     default=Path("trueup-figures"),
     help="Where figures are written.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Table 1 as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print Table 1 as JSON.")
 def paper(what: str, replications: int, seed: int, folder: Path, as_json: bool) -> None:
     """Reproduce the paper (Meertens et al., 2019): its examples, Table 1 or its figures."""
     with progress_bar() as bar, quiet_warnings():

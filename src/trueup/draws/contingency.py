@@ -5,9 +5,9 @@ come first, so that ``P`` is (K, K) or (R, K, K).
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Bools, Floats
 
 
 def expected_u_hat(P: ArrayLike, u: ArrayLike) -> Floats:
@@ -52,7 +52,7 @@ def solve_Q(P: ArrayLike, x: ArrayLike) -> Floats:
             return np.where(singular[..., None], np.nan, np.linalg.solve(safe, x)[..., 0])
 
 
-def in_theta(P: ArrayLike, v_hat: ArrayLike) -> NDArray[np.bool_]:
+def in_theta(P: ArrayLike, v_hat: ArrayLike) -> Bools:
     """Whether P lies in Θ_K(v̂): Qv̂ ≥ 0, so that no corrected count is negative.
 
     In words: v̂/N lies in the convex hull of the rows of P.
@@ -62,7 +62,7 @@ def in_theta(P: ArrayLike, v_hat: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray((solve_Q(P, v_hat / v_hat.sum()) >= 0).all(axis=-1))
 
 
-def in_theta_2(P: ArrayLike, v_hat: ArrayLike) -> NDArray[np.bool_]:
+def in_theta_2(P: ArrayLike, v_hat: ArrayLike) -> Bools:
     """Θ₂(v̂) as the two rectangles of the paper's binary case.
 
     With β̂ = v̂/N: both error rates below (p_01 ≤ β̂_1, p_10 ≤ β̂_0), or both above. The paper

@@ -9,14 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.numerics import special
+from trueup.numerics.arrays import Bools, Floats
 from trueup.numerics.concentration import LOG_MOST, log_middle
-
-__all__ = ["Data", "State", "move_common", "move_row", "move_strata", "normal"]
-
-Floats = NDArray[np.float64]
 
 LEAST_LOG = 340.0
 """Rates stay above exp(−340); `_log_volume` is the mass of their prior there."""
@@ -65,7 +61,7 @@ def _apart(x: Floats, mine: slice, other: slice, dims: int, rng: np.random.Gener
     return np.asarray(factor * (first - second))
 
 
-def _accept(gain: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _accept(gain: Floats, rng: np.random.Generator) -> Bools:
     return np.asarray(-rng.standard_exponential(gain.shape) < gain)
 
 

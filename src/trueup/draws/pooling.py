@@ -28,18 +28,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.pooled_moves import Data, State, move_common, move_row, move_strata, normal
 from trueup.draws.settings import SECONDS
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.concentration import MIDDLE
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.prior import Concentrations
-
-__all__ = ["Pooled", "draw_pooled"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 CHAINS = 64
 """Chains side by side, or four for each class if that is more."""
@@ -75,25 +70,10 @@ def draw_pooled(
 ) -> Pooled:
     """Draw P and β of all J strata from their joint posterior.
 
-    Parameters
-    ----------
-    n : (J, K, K) ndarray of int
-        Test units of each stratum by true and predicted class; a stratum may have none.
-    v_hat : (J, K) ndarray of int
-        Units of each stratum per predicted class, without those of the test set.
-    prior : Concentrations
-        The user's prior: that of the common means m_g and μ.
-    size : int
-        How many draws to make.
-    rng : numpy.random.Generator
-        Source of randomness.
-    from_population : bool
-        Whether the test set was drawn at random or within predicted classes, so that it tells of
-        base rates too; otherwise it tells of rows alone.
-    seconds : float
-        When to stop in any case, with a warning unless the chains have converged.
-    progress : callable, optional
-        Called with the share that is done.
+    `n` (J, K, K) are the test units of each stratum, which may have none, and `v_hat` (J, K) its
+    other units per predicted class; `prior` is that of the common means m_g and μ. Unless the test
+    set is `from_population`, it tells of rows alone. After `seconds` chains stop in any case, with
+    a warning unless they have converged.
     """
     J, K = v_hat.shape
     test = n.astype(float)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns, exact_beta, weigh_beta
@@ -23,7 +22,7 @@ from trueup.draws.samplers.contradiction import RARE as RARELY
 from trueup.draws.settings import Settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import EstimateError, OptionError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.blocks import in_blocks
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.weights import effective_size, pareto_k
@@ -174,9 +173,7 @@ def _full(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     return _chain(a, settings.prior.gamma, rest.v_hat, counts, settings)
 
 
-def _chain(
-    a: Floats, gamma: Floats, v_hat: NDArray[np.int64], counts: Counts, settings: Settings
-) -> Draw:
+def _chain(a: Floats, gamma: Floats, v_hat: Integers, counts: Counts, settings: Settings) -> Draw:
     units, within = v_hat.astype(float), _budget(settings)
 
     def draw(size: int) -> Rates:

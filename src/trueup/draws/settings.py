@@ -8,23 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Floats
 from trueup.prior import Concentrations, Regression, resolve_prior
-
-__all__ = [
-    "DESIGNS",
-    "METHODS",
-    "POOLINGS",
-    "POSTERIORS",
-    "Settings",
-    "check_options",
-    "make_settings",
-    "one_of",
-]
-
-Floats = NDArray[np.float64]
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
 FROM_POPULATION = DESIGNS[:2]  # such a test set shows the base rates too

@@ -125,9 +125,12 @@ def labels_to_pay(
     return int(min(np.ceil(n * (error / bias - 1)), MOST_TIMES * n)) if bias > 0 else MOST_TIMES * n
 
 
-def correction_warning(more: int, n: int) -> str:
+def correction_warning(more: int, n: int, N: int) -> str:
     """Say that correcting may be worse than not correcting, and what would change that."""
-    many = f"about {more:,} more" if more < MOST_TIMES * n else f"many more than {more:,}"
+    if n + more >= N:
+        many = f"all {N:,}"
+    else:
+        many = f"about {more:,} more" if more < MOST_TIMES * n else f"many more than {more:,}"
     return (
         "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "

@@ -30,7 +30,7 @@ from trueup.draws.settings import FROM_POPULATION
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.numerics import special
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Bools, Floats
 
 
 def calibrated(
@@ -276,9 +276,7 @@ def _enough(m: float, who: str) -> None:
         )
 
 
-def _audited(
-    m: Floats, v: Floats, who: str, classes: Sequence[object] | None
-) -> npt.NDArray[np.bool_]:
+def _audited(m: Floats, v: Floats, who: str, classes: Sequence[object] | None) -> Bools:
     """Mask the predicted classes that occur; each needs two test units, for a variance."""
     names = range(len(m)) if classes is None else classes
     few = {g: int(k) for g, k, v_h in zip(names, m, v, strict=True) if v_h > 0 and k < 2}

@@ -5,11 +5,11 @@ from math import erfc, lgamma
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.parts import Parts
+from trueup.numerics.arrays import Integers
 
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
@@ -22,7 +22,7 @@ LEAST_UNITS = 20
 
 
 def design_p_value(
-    n: NDArray[np.int64], v_hat: NDArray[np.int64], *, overlap: bool, rng: np.random.Generator
+    n: Integers, v_hat: Integers, *, overlap: bool, rng: np.random.Generator
 ) -> float | None:
     """P-value: how often a random test set differs at least this much from the population.
 
@@ -52,8 +52,8 @@ def design_p_value(
 
 
 def _random_totals(
-    v_hat: NDArray[np.int64], size: int, overlap: bool, rng: np.random.Generator
-) -> Iterator[NDArray[np.int64]]:
+    v_hat: Integers, size: int, overlap: bool, rng: np.random.Generator
+) -> Iterator[Integers]:
     """Column totals of random test sets, one by one: there may be many thousand groups."""
     N, last = int(v_hat.sum()), v_hat.cumsum()
     inside = overlap and N < HYPERGEOMETRIC_LIMIT

@@ -169,7 +169,7 @@ def _groups(
             f"numbers; got {settings.draws:,} draws of {B:,} groups and {K} classes.",
             hint="ask for fewer draws, or correct one stratum at a time.",
         )
-    draws = np.zeros((settings.draws, B, K))
+    draws = np.zeros((len(strata[0].u), B, K))
     for j, stratum in enumerate(strata):
         cells = np.flatnonzero(found.stratum == j)
         if len(cells) == 1:  # the group is the stratum

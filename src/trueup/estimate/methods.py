@@ -26,11 +26,8 @@ from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats
 from trueup.numerics.weights import effective_size, resample
-
-__all__ = ["METHODS", "estimate", "finish"]
-
-Floats = NDArray[np.float64]
 
 # Conditioning keeps drawing until this share of the wanted draws is effective ...
 ENOUGH = 0.8
@@ -138,7 +135,7 @@ def finish(
     n = int(counts.n.sum())
     more = labels_to_pay(figures, settings.interval, n)
     if more is not None:
-        warnings.append(correction_warning(more, n))
+        warnings.append(correction_warning(more, n, counts.N))
     info |= answer.info | {"warnings": warnings, "labels_to_pay": more}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent

@@ -15,11 +15,8 @@ from trueup.draws.nuts import draw_regression
 from trueup.draws.pooling import draw_pooled
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError, OptionError
+from trueup.numerics.arrays import Floats
 from trueup.numerics.weights import effective_size, resample
-
-__all__ = ["Stratum", "draw_regressed", "draw_together"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

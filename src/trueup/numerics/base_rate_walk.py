@@ -17,11 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Path", "find_path"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 WIDE = 3.0
 """Standard deviation of the first period's log odds around those of equal classes."""
@@ -119,18 +116,11 @@ def softmax(x: Floats) -> Floats:
 
 
 def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> Path:
-    """Find the path for each P.
+    """Find the path for each P (R, K, K), or (R, T, K, K) if periods have rates of their own.
 
-    Parameters
-    ----------
-    P : (R, K, K) or (R, T, K, K) ndarray
-        Error rates, one matrix for all periods or one for each.
-    v, a : (T, K) ndarray
-        Units per predicted class whose true class is not known, and units per true class.
-    sigma : (R,) ndarray
-        Standard deviation of a step over one period.
-    gaps : (T − 1,) ndarray
-        How many periods lie between neighbours: more than 1 where some are missing.
+    `v` and `a` (T, K) are the units per predicted class whose true class is not known, and those
+    per true class; `sigma` (R,) is the standard deviation of a step over one period, and `gaps`
+    (T − 1,) the periods between neighbours: more than 1 where some are missing.
     """
     R, K = P.shape[0], P.shape[-1]
     T, k = len(v), K - 1

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Floats = NDArray[np.float64]
 
 _SQRT2 = np.sqrt(2.0)
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)

@@ -1,11 +1,11 @@
 """The paper's examples, computed: `trueup paper examples`."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.api import correct_counts
 from trueup.draws.contingency import expected_u_hat
 from trueup.draws.theorem1 import posterior
+from trueup.numerics.arrays import Floats
 from trueup.prior import jeffreys
 
 # The paper prints TP=4, FP=1, FN=2, TN=2, which sum to 9 and give p = q = 1/3. Its p = 0.2,
@@ -22,7 +22,7 @@ def base_rate_example() -> tuple[float, float]:
     return float(u_hat[0]), float(u_hat[0] / u[0] - 1)
 
 
-def peculiar_example(draws: int = 200_000, seed: int = 1) -> dict[str, NDArray[np.float64]]:
+def peculiar_example(draws: int = 200_000, seed: int = 1) -> dict[str, Floats]:
     """Return the baseline's (−75, 175) and the constrained posterior with Jeffreys' prior."""
     baseline = correct_counts(PECULIAR_TEST, PECULIAR_V_HAT, design="shifted", method="inverse")
     paper = correct_counts(

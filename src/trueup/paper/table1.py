@@ -98,7 +98,13 @@ def table_1(
             ).n  # fmt: skip
             for method, x in _six(predictions, test, draws, rng).items():
                 estimates[design, n, method] = x
-                lines.append(_line(design, n, method, x - truth))
+                known, paper = method not in NO_EXPECTATION, PRINTED[n][method]
+                figures = error_figures(x - truth)
+                lines.append(
+                    Line(
+                        design, n, method, **figures, finite=known, replications=len(x), paper=paper
+                    )
+                )
             done += 1
             if progress is not None:
                 progress(done / (len(DESIGNS) * len(PRINTED)))
@@ -159,18 +165,6 @@ def posterior_means(
             P = draw_exact(a[i], v_hat[i].astype(float), draws, rng).P
             held[i] = _first(P[:, 0, 1], P[:, 1, 0], u_hat[i, 0], u_hat[i, 1]).mean()
     return free, held
-
-
-def _line(design: str, n: int, method: str, error: Floats) -> Line:
-    return Line(
-        design=design,
-        n=n,
-        method=method,
-        finite=method not in NO_EXPECTATION,
-        replications=len(error),
-        paper=PRINTED[n][method],
-        **error_figures(error),
-    )
 
 
 def table_1_text(lines: list[Line]) -> str:

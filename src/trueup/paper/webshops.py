@@ -8,8 +8,9 @@ T ≈ 4.95e9 and Σy² ≈ 7.8e16 (and not the 12.2e9 of the paper's text).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
+
+from trueup.numerics.arrays import Floats, Integers
 
 N, BASE_RATE, ERROR_RATE = 18_939, 0.075, 0.05
 TOTAL, WEBSHOP_TOTAL, SQUARES = 4.95e9, 0.52e9, 3.7e15 / (ERROR_RATE * (1 - ERROR_RATE))
@@ -20,8 +21,8 @@ WEBSHOP, OTHER = 0, 1  # rows and columns: the class of interest first
 class Webshops:
     """The true class s (0 is webshop) and the turnover y of each company."""
 
-    s: NDArray[np.int64]
-    y: NDArray[np.float64]
+    s: Integers
+    y: Floats
 
 
 def webshops() -> Webshops:
@@ -39,7 +40,7 @@ def webshops() -> Webshops:
     totals = (WEBSHOP_TOTAL, TOTAL - WEBSHOP_TOTAL)
     z = [ndtri((np.arange(size) + 0.5) / size) for size in sizes]
 
-    def values(sigma: float) -> NDArray[np.float64]:
+    def values(sigma: float) -> Floats:
         grown = [np.exp(sigma * x) for x in z]
         return np.concatenate([t * x / x.sum() for x, t in zip(grown, totals, strict=True)])
 
@@ -52,6 +53,6 @@ def webshops() -> Webshops:
     return Webshops(np.repeat([WEBSHOP, OTHER], sizes), values(high))
 
 
-def predict(s: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def predict(s: Integers, rng: np.random.Generator) -> Integers:
     """Draw predicted classes with p = q = 0.05, as the paper's simulation does."""
     return np.asarray(np.where(rng.random(len(s)) < ERROR_RATE, 1 - s, s))

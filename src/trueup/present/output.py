@@ -111,19 +111,14 @@ def csv_text(rows: Sequence[dict[str, Any]]) -> str:
     >>> csv_text([{"class": "=1+1", "estimate": -2.5}]).splitlines()
     ['class,estimate', "'=1+1,-2.5"]
     """
-    return "".join(_csv_line(cells) for cells in [list(rows[0]), *(row.values() for row in rows)])
-
-
-def _csv_line(cells: Iterable[object]) -> str:
-    text = io.StringIO(newline="")
-    # Only a writer that ends lines with CR LF quotes a CR in a label.
-    csv.writer(text, lineterminator="\r\n").writerow([_safe(cell) for cell in cells])
-    return text.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _safe(cell: object) -> object:
-    """Keep a spreadsheet from running a label that looks like a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+    lines = []
+    for cells in [list(rows[0]), *(row.values() for row in rows)]:
+        text = io.StringIO(newline="")
+        safe = [f"'{x}" if isinstance(x, str) and x.startswith(FORMULA) else x for x in cells]
+        # Only a writer that ends lines with CR LF quotes a CR in a label.
+        csv.writer(text, lineterminator="\r\n").writerow(safe)
+        lines.append(text.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def _sql_type(values: Iterable[object]) -> str:

@@ -128,9 +128,9 @@ def check_between(name: str, x: object, low: float, high: float) -> None:
         raise OptionError(f"`{name}` must be a number between {low:g} and {high:g}; got {x!r}.")
 
 
-def recalls(prior: Concentrations, probability: float = 0.9) -> list[dict[str, Any]]:
-    """Return what a prior believes of each p_gg: mean, central interval and a histogram."""
-    tail = (1 - probability) / 2
+def recalls(prior: Concentrations) -> list[dict[str, Any]]:
+    """Return what a prior believes of each p_gg: mean, central 90% interval and a histogram."""
+    tail = 0.05
     edges = np.linspace(0.0, 1.0, BINS + 1)
     found = []
     if prior.tilt is None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Floats
 from trueup.prior.belief import Belief, call
 
 
@@ -66,8 +67,8 @@ class Concentrations:
     NumPy's functions, so that JAX can differentiate it; unless it has walls and is not `smooth`.
     """
 
-    alpha: NDArray[np.float64]
-    gamma: NDArray[np.float64]
+    alpha: Floats
+    gamma: Floats
     name: str
     tilt: Callable[[Any, Any], Any] | None = None
     smooth: bool = True
@@ -102,7 +103,7 @@ def perks(K: int, L: int | None = None, joint: bool = False) -> Concentrations:
 NAMED_PRIORS = {"perks": perks, "jeffreys": jeffreys, "uniform": uniform}
 
 
-def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
     try:
         values = np.broadcast_to(np.asarray(given, dtype=float), shape).copy()
     except (TypeError, ValueError):

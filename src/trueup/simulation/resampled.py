@@ -48,18 +48,8 @@ def resample(
 ) -> tuple[Simulation, Floats]:
     """Draw true classes and test sets; return them, and the truth of each replication (R, K).
 
-    Parameters
-    ----------
-    c : (K, H, B) ndarray
-        Pr(true g | predicted h, band b).
-    s_hat, y, band : (N,) ndarray
-        Predicted class, value and band of each unit.
-    n : int or (K,) array_like
-        Test units, as for `simulate`.
-    design, classes, replications, seed
-        As for `simulate`.
-    shares : (K,) ndarray, optional
-        Base rates of a shifted test set.
+    `c` (K, H, B) is Pr(true g | predicted h, band b); `s_hat`, `y` and `band` (N,) are those of
+    each unit, and `shares` (K,) the base rates of a shifted test set; see `simulate` for the rest.
     """
     K, _, B = c.shape
     rng = np.random.Generator(np.random.SFC64(seed))

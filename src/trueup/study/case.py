@@ -95,14 +95,14 @@ class Case:
     def truths(self, rng: np.random.Generator) -> list[Case]:
         """Draw truths that the pilot leaves possible; of an assumed case there is only one."""
         uncertain = self.draws is not None or (self.y is not None and self.s is None)
-        return [self._possible(rng) for _ in range(TRUTHS if uncertain else 1)]
-
-    def _possible(self, rng: np.random.Generator) -> Case:
-        case = self
-        if self.draws is not None:
-            r = int(rng.integers(len(self.draws[0])))
-            case = replace(self, P=self.draws[0][r], beta=self.draws[1][r], draws=None)
-        return case._with_true_classes(rng)
+        found = []
+        for _ in range(TRUTHS if uncertain else 1):
+            case = self
+            if self.draws is not None:
+                r = int(rng.integers(len(self.draws[0])))
+                case = replace(self, P=self.draws[0][r], beta=self.draws[1][r], draws=None)
+            found.append(case._with_true_classes(rng))
+        return found
 
     def _with_true_classes(self, rng: np.random.Generator) -> Case:
         """Draw a true class for every unit, by what its prediction makes likely."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trueup.aggregate.cells import draw_cells
 from trueup.count.bands import scores
@@ -18,14 +18,11 @@ from trueup.draws.cells import implied_slopes, learn_columns
 from trueup.draws.settings import FROM_POPULATION, make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Regression, resolve_prior
 from trueup.simulation import lognormal, simulate
 from trueup.study.case import Case
-
-__all__ = ["Assumed", "assume", "doubted", "make_case", "pilot"]
-
-Floats = NDArray[np.float64]
 
 SWEEPS = 100
 """Sweeps until the columns of cells are drawn."""
@@ -103,7 +100,7 @@ def make_case(
     )  # fmt: skip
 
 
-def _bands(counts: Counts | None, y: Floats) -> NDArray[np.int64] | None:
+def _bands(counts: Counts | None, y: Floats) -> Integers | None:
     """Find the band of every unit; None without bands or with negative values.
 
     Bands are in the order of their values: a unit between the means of two is in the nearer one.

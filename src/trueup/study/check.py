@@ -331,7 +331,7 @@ def _influence(counts: Counts, prior: object, options: dict[str, Any]) -> list[F
             "does correcting pay",
             more,
             more is not None,
-            pays if more is None else correction_warning(more, n),
+            pays if more is None else correction_warning(more, n, counts.N),
         ),
     ]
 

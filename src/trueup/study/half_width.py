@@ -69,7 +69,8 @@ class Search:
     @cached_property
     def _ends(self) -> tuple[int, int]:
         """The least and the most units that the curve is drawn for."""
-        most = self._most()
+        share = {"shifted": np.inf, "by_class": 0.95}.get(self.case.design, 1.0)
+        most = int(min(self.case.N * share, MOST))
         return min(max(LEAST * self.case.K, 20), most), most
 
     @cached_property
@@ -132,12 +133,6 @@ class Search:
             "half_width": best["half_width"],
             "error": best["error"],
         }
-
-    def _most(self) -> int:
-        """Return the most units that may be labelled."""
-        if self.case.design == "shifted":
-            return MOST
-        return min(self.case.N if self.case.design != "by_class" else int(self.case.N * 0.95), MOST)
 
     def _measure(self, n: int, replications: int, *, on_grid: bool) -> float:
         """Add the expected half-width at n to the curve, with its Monte Carlo error."""

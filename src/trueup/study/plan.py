@@ -153,7 +153,12 @@ def plan(
     if target is not None:
         rest = case
         if certainty:
-            rest = _without_certain(case, certainty, rng)
+            if int(certainty) != certainty or not 0 < certainty < case.N:
+                raise OptionError(
+                    f"`certainty` must be a number of units below the {case.N:,} there are; "
+                    f"got {certainty!r}."
+                )
+            rest = case.without_largest(int(certainty), rng)
             truths = rest.truths(rng)
         options = {
             "method": method, "prior": prior, "overlap": overlap, "draws": draws,
@@ -239,15 +244,6 @@ def _check_goal(
         raise OptionError(
             f"`allocations` must be some of {list(ALLOCATIONS)}; got {list(allocations)}."
         )
-
-
-def _without_certain(case: Case, certainty: int, rng: np.random.Generator) -> Case:
-    if int(certainty) != certainty or not 0 < certainty < case.N:
-        raise OptionError(
-            f"`certainty` must be a number of units below the {case.N:,} there are; "
-            f"got {certainty!r}."
-        )
-    return case.without_largest(int(certainty), rng)
 
 
 def _too_many(case: Case, rows: list[dict[str, Any]]) -> list[str]:

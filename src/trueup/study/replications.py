@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.settings import make_settings
 from trueup.errors import EstimateError
 from trueup.estimate.answer import summarise
 from trueup.estimate.methods import METHODS
 from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Bools, Floats
 from trueup.simulation import Simulation
-
-__all__ = ["Outcome", "run_method"]
-
-Floats = NDArray[np.float64]
 
 NAMES = ("estimate", "lower", "upper")
 
@@ -33,7 +29,7 @@ class Outcome:
     estimate: Floats
     lower: Floats
     upper: Floats
-    warned: NDArray[np.bool_]
+    warned: Bools
     reasons: tuple[str, ...]
 
 

@@ -9,9 +9,9 @@ are those of the table, and what is simulated differs by much less than its Mont
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.names import Columns
+from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import Missing, Table, class_kind, require_columns
 
 HALVINGS = 60
@@ -20,7 +20,7 @@ HALVINGS = 60
 
 def unit_values(
     population: Table, columns: Columns, classes: Sequence[Hashable], missing: Missing
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[Integers, Floats]:
     """Return the predicted class, 0 to K − 1, and the value of every unit with both."""
     assert columns.value is not None
     kinds = require_columns(population, [columns.predicted, columns.value])
@@ -40,7 +40,7 @@ def unit_values(
     )
 
 
-def two_values(units: int, total: float, squares: float) -> NDArray[np.float64]:
+def two_values(units: int, total: float, squares: float) -> Floats:
     """Return values of one sign with this sum and this sum of squares: mean ± d in turn.
 
     Examples

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.settings import DESIGNS, FROM_POPULATION
 from trueup.estimate.methods import estimate
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Integers
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
 
@@ -58,7 +57,7 @@ class Tally:
     answered: int  # replications with an answer
     warned: int  # those of them with a warning
     refused: int  # replications without an answer
-    covered: NDArray[np.int64]  # (K,) intervals that hold the truth
+    covered: Integers  # (K,) intervals that hold the truth
     mse: Floats  # (K,) mean squared error of the estimate, over the total squared
     naive_mse: Floats  # (K,) that of the uncorrected figure
     gain: float
@@ -100,7 +99,7 @@ def error_rates(K: int, accuracy: float) -> Floats:
     return P
 
 
-def draw_values(name: str, s: NDArray[np.int64], rng: np.random.Generator) -> Floats | None:
+def draw_values(name: str, s: Integers, rng: np.random.Generator) -> Floats | None:
     """Values of units whose classes are s: none for "1"; class means rise from 1 to 2."""
     if name == "1":
         return None
@@ -136,9 +135,7 @@ def every_cell(scale: float = 1.0) -> tuple[list[Cell], int]:
     return cells, left_out
 
 
-def run_cell(
-    cell: Cell, seed: int, answer: Callable[..., Any] = estimate, draws: int = DRAWS
-) -> Tally:
+def run_cell(cell: Cell, seed: int, answer: Callable[..., Any] = estimate) -> Tally:
     """Simulate the cell's replications and count what the answers cover.
 
     `answer` is the product's own function; a test puts a broken one in its place.
@@ -160,7 +157,7 @@ def run_cell(
             seed=int(rng.integers(2**63)),
         )
         outcome = run_method(
-            study, "auto", len(study), draws=draws, interval=INTERVAL, rng=rng, answer=answer
+            study, "auto", len(study), draws=DRAWS, interval=INTERVAL, rng=rng, answer=answer
         )
         truth, size = study.truth, study.truth.sum()
         slack = 1e-9 * size

@@ -4,12 +4,12 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, Label, assemble
 from trueup.draws.settings import DESIGNS, make_settings
 from trueup.estimate.grouped import estimate_parts
+from trueup.numerics.arrays import Floats
 from trueup.verify.grid import INTERVAL, draw_values, error_rates
 
 SIZES = (5, 20, 100, 500)
@@ -29,7 +29,7 @@ def group_cells(replications: int = 4) -> list[dict[str, Any]]:
     ]
 
 
-def run_groups(case: dict[str, Any], seed: int) -> NDArray[np.float64]:
+def run_groups(case: dict[str, Any], seed: int) -> Floats:
     """Return the mean coverage over groups of each size, for one population and one test set."""
     rng = np.random.default_rng(seed)
     K, design = case["K"], case["design"]

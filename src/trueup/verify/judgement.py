@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from trueup.draws.settings import DESIGNS
+from trueup.numerics.arrays import Floats
 from trueup.verify.calibration import RankCase
 from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SHOWN, WARNED, Finding
 from trueup.verify.grid import Tally
@@ -24,7 +24,7 @@ ERRORS = 5.0
 """Monte Carlo errors, where a figure has no exact distribution."""
 
 
-def judge_calibration(found: list[tuple[RankCase, NDArray[np.float64]]]) -> list[Finding]:
+def judge_calibration(found: list[tuple[RankCase, Floats]]) -> list[Finding]:
     """One line per method: the smallest p-value of its rank histograms."""
     tests = sum(len(p) for _, p in found)
     bound = SHARE / max(tests, 1)
@@ -174,7 +174,7 @@ def worst_cell(tallies: list[Tally]) -> Tally:
     return min(tallies, key=lambda t: float(t.covered.min() / max(t.answered, 1)))
 
 
-def judge_groups(found: list[tuple[dict[str, Any], NDArray[np.float64]]]) -> list[Finding]:
+def judge_groups(found: list[tuple[dict[str, Any], Floats]]) -> list[Finding]:
     """Per level of each factor: mean coverage over replications, with its Monte Carlo error.
 
     `found` holds for each replication its case and its mean coverage over the groups of each size.

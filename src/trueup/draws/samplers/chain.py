@@ -105,7 +105,9 @@ def run_chains(
                 spent = (time.monotonic() - begun) / (seconds or np.inf)
                 long = spent > AT_ODDS or before + done >= 2 * PATIENCE
                 doubtful = health.rhat > RESTART and long
-                if hopeless or (doubtful and contradicted(a, walk.now_P(), rng)):
+                if hopeless or (
+                    doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), rng)
+                ):
                     break
                 need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
                 check_at = done * float(np.clip(1.1 * max(need), 1.25, 3.0))

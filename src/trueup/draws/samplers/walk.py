@@ -8,12 +8,11 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.draws.samplers import tilted
 from trueup.draws.samplers.gammas import invert, move_column, move_row, propose, swap_rows
 from trueup.draws.samplers.tilted import log_sum
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Bools, Floats
 from trueup.numerics.dirichlet import dirichlet, log_gamma
 
 KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
@@ -74,7 +73,7 @@ class Pace:
         """Count afresh."""
         self.kept, self.tried = np.zeros((2, len(self.level)))
 
-    def count(self, i: int, inside: NDArray[np.bool_]) -> None:
+    def count(self, i: int, inside: Bools) -> None:
         """Count proposals of move i that were accepted, and all of them."""
         self.kept[i] += np.count_nonzero(inside)
         self.tried[i] += inside.size
@@ -130,10 +129,6 @@ class Walk:
     def now(self) -> tuple[Floats, Floats, Floats]:
         """P (K, L, C), β (K, C) and ρ (L, C)."""
         raise NotImplementedError
-
-    def now_P(self) -> Floats:
-        """P of every chain, (C, K, L)."""
-        return np.moveaxis(self.now()[0], -1, 0)
 
     def warm_up(self, rounds: int) -> None:
         """Walk until the proposals have found their lengths, at least `rounds` rounds."""

@@ -2,7 +2,7 @@
 
 An audited period has all that a random test set tells of it; the others have its error rates. With
 several audits, how fast error rates drift is learned from how far the audits differ. The joint
-draws of all periods give levels, changes and growth (see docs/method/periods.md).
+draws of all periods give levels, changes and growth (see docs/periods.md).
 """
 
 from __future__ import annotations
@@ -51,18 +51,8 @@ def draw_periods(
 ) -> Series:
     """Draw the counts or totals of every period; the first axis of `counts` are the periods.
 
-    Parameters
-    ----------
-    counts : Counts
-        The periods' counts, with the test units in the periods where they were drawn.
-    at : (T,) ndarray
-        When each period is, in periods.
-    settings : Settings
-        The options; `design` holds within the audited periods.
-    panel : float
-        The share of units that are in the next period too, with the same prediction and class.
-    drifting : bool
-        Whether error rates drift between the audits, of which there are then several.
+    `at` (T,) is when each period is, in periods; `panel` the share of units that stay from one
+    period to the next, and `drifting` whether audits differ, so that error rates drift.
     """
     rest, known = split(counts, settings.overlap)
     audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)

@@ -18,9 +18,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.base_rate_walk import Path, find_path
 from trueup.numerics.dirichlet import draw_dirichlet
 
@@ -33,26 +32,14 @@ Audits of 100 units cannot tell such a drift from none, so a prior at 0 would de
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is known of T periods, and of the A audited ones among them.
+    """What is known of T periods, and of the A audited ones among them."""
 
-    Attributes
-    ----------
-    n : (A, K, K) ndarray
-        Test units of each audit, rows true.
-    audits, at : (A,), (T,) ndarray
-        When the audits and the periods are, in periods.
-    alpha : (K, K) ndarray
-        The prior of P.
-    v, a : (T, K) ndarray
-        Units per predicted class whose true class is not known, and those per true class.
-    """
-
-    n: NDArray[np.int64]
-    audits: Floats
-    at: Floats
-    alpha: Floats
-    v: Floats
-    a: Floats
+    n: Integers  # (A, K, K) test units of each audit, rows true
+    audits: Floats  # (A,) when they were, in periods
+    at: Floats  # (T,) when the periods are
+    alpha: Floats  # (K, K) the prior of P
+    v: Floats  # (T, K) units per predicted class whose true class is not known
+    a: Floats  # (T, K) units per true class
 
     @property
     def K(self) -> int:

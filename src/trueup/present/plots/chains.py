@@ -6,16 +6,8 @@ import numpy as np
 
 from trueup.draws.samplers import rhat
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import (
-    Palette,
-    Spec,
-    finish,
-    layer,
-    palette,
-    quantity,
-    shortened,
-    words,
-)
+from trueup.present.plots import style
+from trueup.present.plots.style import Palette, Spec
 
 MOST_TRACES = 6
 POINTS = 24
@@ -24,9 +16,9 @@ WANTED = 1.01
 
 def chains_spec(est: Estimate, theme: str = "light") -> Spec:
     """Draw the base rate that mixes worst: some chains within the band of all; R-hat so far."""
-    colours = palette(theme)
+    colours = style.palette(theme)
     trace, info = est.info["trace"], est.info
-    label = shortened(est.classes[trace["class"]])
+    label = style.shortened(est.classes[trace["class"]])
     chart: Spec = {
         "title": {
             "text": f"Have the {info['chains']:,} chains met?",
@@ -39,7 +31,7 @@ def chains_spec(est: Estimate, theme: str = "light") -> Spec:
         "vconcat": [_traces(trace, colours), _running(trace, colours)],
         "spacing": 18,
     }
-    return finish(chart, theme)
+    return style.finish(chart, theme)
 
 
 def _traces(trace: dict[str, Any], colours: Palette) -> Spec:
@@ -55,20 +47,20 @@ def _traces(trace: dict[str, Any], colours: Palette) -> Spec:
         for c in chosen
         for t, x in zip(sweeps, beta[c], strict=True)
     ]
-    x = quantity("sweep", title=None, axis={"grid": False}, scale={"nice": False})
+    x = style.quantity("sweep", title=None, axis={"grid": False}, scale={"nice": False})
     axis = {"format": ".1~%", "tickCount": 5}
 
     def y(field: str) -> Spec:
-        return quantity(field, title="share of the class", axis=axis, scale={"zero": False})
+        return style.quantity(field, title="share of the class", axis=axis, scale={"zero": False})
 
-    colour = words("chain", scale={"range": list(colours.series)}, legend=None)
+    colour = style.words("chain", scale={"range": list(colours.series)}, legend=None)
     area = {"type": "area", "color": colours.faint, "opacity": 0.25}
     thin = {"type": "line", "strokeWidth": 1, "opacity": 0.8}
     thick = {"type": "line", "strokeWidth": 2, "color": colours.ink}
     layers = [
-        layer(band, area, x=x, y=y("low"), y2={"field": "high"}),
-        layer(lines, thin, x=x, y=y("share"), color=colour),
-        layer(band, thick, x=x, y=y("middle")),
+        style.layer(band, area, x=x, y=y("low"), y2={"field": "high"}),
+        style.layer(lines, thin, x=x, y=y("share"), color=colour),
+        style.layer(band, thick, x=x, y=y("middle")),
     ]
     title = f"{len(chosen)} chains; grey: where 90% of all chains are, and their median"
     return {"title": _heading(title), "width": 560, "height": 170, "layer": layers}
@@ -83,18 +75,18 @@ def _running(trace: dict[str, Any], colours: Palette) -> Spec:
         for end, x in zip(ends, found, strict=True)
     ]
     scale = {"nice": False, "domain": [int(sweeps[0]), int(sweeps[-1])]}
-    x = quantity("sweep", title="sweep after the warm-up", axis={"grid": False}, scale=scale)
+    x = style.quantity("sweep", title="sweep after the warm-up", axis={"grid": False}, scale=scale)
     scale = {"domain": [float(min(1.0, *found)), float(max(1.02, *found))]}
     axis = {"tickCount": 4, "format": ".3~f"}
     y, wanted = (
-        quantity(field, title="R-hat", scale=scale, axis=axis) for field in ("rhat", "wanted")
+        style.quantity(field, title="R-hat", scale=scale, axis=axis) for field in ("rhat", "wanted")
     )
     line = {"type": "line", "point": {"color": colours.corrected}, "color": colours.corrected}
     rule = {"type": "rule", "strokeDash": [5, 3], "color": colours.naive}
-    tooltip = [quantity("sweep", format=","), quantity("rhat", format=".4f")]
+    tooltip = [style.quantity("sweep", format=","), style.quantity("rhat", format=".4f")]
     layers = [
-        layer(values, line, x=x, y=y, tooltip=tooltip),
-        layer([{"wanted": WANTED}], rule, y=wanted),
+        style.layer(values, line, x=x, y=y, tooltip=tooltip),
+        style.layer([{"wanted": WANTED}], rule, y=wanted),
     ]
     title = f"R-hat of the run so far, without its first fifth; below {WANTED} (dashed) is wanted"
     return {"title": _heading(title), "width": 560, "height": 100, "layer": layers}

@@ -7,16 +7,8 @@ import numpy as np
 from trueup.draws.contingency import plug_in
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats
-from trueup.present.plots.style import (
-    Palette,
-    Spec,
-    finish,
-    layer,
-    palette,
-    quantity,
-    shortened,
-    words,
-)
+from trueup.present.plots import style
+from trueup.present.plots.style import Palette, Spec
 
 MOST_DRAWS = 1000
 SIDE = 300
@@ -28,7 +20,7 @@ DRAWS, PLUG_IN, ALLOWED = "posterior draws", "rates of the test set", "permitted
 def plane_spec(est: Estimate, theme: str = "light", *, most: int = MOST_DRAWS) -> Spec:
     """Draw Figure 2b of the paper, alive: permitted (q, p), posterior draws and plug-in rates."""
     assert est.P is not None
-    colours = palette(theme)
+    colours = style.palette(theme)
     thin = np.linspace(0, len(est.P) - 1, min(most, len(est.P))).astype(int)
     draws = np.column_stack([est.P[thin, 1, 0], est.P[thin, 0, 1]])
     point = None
@@ -36,7 +28,7 @@ def plane_spec(est: Estimate, theme: str = "light", *, most: int = MOST_DRAWS) -
         P_hat = plug_in(est.counts.n)
         point = (float(P_hat[1, 0]), float(P_hat[0, 1]))
     shares = est.counts.v_hat / est.counts.N
-    one, other = (shortened(label, 24) for label in est.classes)
+    one, other = (style.shortened(label, 24) for label in est.classes)
     titles = (f"q: share of {other} predicted as {one}", f"p: share of {one} predicted as {other}")
     box = closer(draws, point)
     panels = [_panel(draws, point, shares, (1.0, 1.0), titles, colours)]
@@ -52,7 +44,7 @@ def plane_spec(est: Estimate, theme: str = "light", *, most: int = MOST_DRAWS) -
             else f"All {len(thin):,} draws are shown.",
         ],
     }
-    return finish({"title": title, "hconcat": panels}, theme)
+    return style.finish({"title": title, "hconcat": panels}, theme)
 
 
 def permitted(shares: Floats) -> list[dict[str, float]]:
@@ -99,7 +91,7 @@ def _panel(
 ) -> Spec:
     axis = {"format": ".2~%", "tickCount": 5, "titleLimit": SIDE}
     x, y = (
-        quantity(field, title=title, scale={"domain": [0, end], "nice": False}, axis=axis)
+        style.quantity(field, title=title, scale={"domain": [0, end], "nice": False}, axis=axis)
         for field, title, end in zip(("q", "p"), titles, box, strict=True)
     )
     kinds = {
@@ -107,7 +99,7 @@ def _panel(
         "shape": ["square", "circle", "diamond"],
     }
     look = {
-        name: words(
+        name: style.words(
             "what",
             title=None,
             scale={"domain": [ALLOWED, DRAWS, PLUG_IN], "range": chosen},
@@ -120,12 +112,14 @@ def _panel(
     rect = {"type": "rect", "opacity": 0.35, "clip": True}
     allowed = [row | {"what": ALLOWED} for row in permitted(shares)]
     layers = [
-        layer(allowed, rect, x=x, x2={"field": "q2"}, y=y, y2={"field": "p2"}, color=look["color"]),
+        style.layer(
+            allowed, rect, x=x, x2={"field": "q2"}, y=y, y2={"field": "p2"}, color=look["color"]
+        ),
         # one word for all draws, not one in each row: there are many
-        layer(dots(draws, box), small, x=x, y=y, **look)
+        style.layer(dots(draws, box), small, x=x, y=y, **look)
         | {"transform": [{"calculate": f"'{DRAWS}'", "as": "what"}]},
     ]
     if point is not None:
         own = [{"what": PLUG_IN, "q": point[0], "p": point[1]}]
-        layers.append(layer(own, mark | {"size": 160, "opacity": 1}, x=x, y=y, **look))
+        layers.append(style.layer(own, mark | {"size": 160, "opacity": 1}, x=x, y=y, **look))
     return {"width": SIDE, "height": SIDE, "layer": layers}

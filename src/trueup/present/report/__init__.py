@@ -19,16 +19,8 @@ def write_report(
 ) -> Path:
     """Write the report of an estimate, whole or not at all, and return its path.
 
-    Parameters
-    ----------
-    est : Estimate
-        What `correct` or `correct_counts` gave.
-    path : path
-        A file that ends in .html.
-    title : str, optional
-        The title; by default what was estimated.
-    theme : {"light", "dark"}, optional
-        By default the page follows the reader's setting, with charts on white; it prints light.
+    The title is by default what was estimated. Without a `theme`, "light" or "dark", the page
+    follows the reader's setting, with charts on white; it prints light.
     """
     target = check_path(path)
     write_whole(target, report_html(est, title=title, theme=theme).encode())
