@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from typing import Any, Literal
@@ -21,15 +23,19 @@ from trueup.draws.settings import (
     FROM_POPULATION,
     POOLINGS,
     SECONDS,
+    Settings,
     check_options,
     make_settings,
     one_of,
 )
 from trueup.errors import ClassError, OptionError, TrueupWarning
+from trueup.estimate.answer import more_draws
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
+from trueup.prior.studies import BETWEEN, draw_from_studies
 from trueup.read.native import local_frame
 
+STUDY_DRAWS = 64_000
 # What `make_settings` takes, of either function.
 OPTIONS = (
     "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed", "seconds",
@@ -59,7 +65,7 @@ def correct(
     prior: object = "perks",
     noise: bool = True,
     P: ArrayLike | None = None,
-    draws: int = 4000,
+    draws: int | None = None,
     interval: float = 0.95,
     seed: int | None = None,
     sample_of: float | str | None = None,
@@ -147,9 +153,11 @@ def correct(
     P : (K, K) or (R, K, K) array_like, optional
         Error rates that are known, or draws of them from elsewhere: rows true, columns predicted,
         in the order of `classes`. The test set is then not used for them, and the method is
-        "constrained" or "bayes".
-    draws : int
-        The number of draws.
+        "constrained", "bayes" or "full".
+    draws : int, optional
+        The number of draws. By default 4,000, and more if the Monte Carlo error of an interval's
+        ends would show in the printed digits, up to 64,000 (fewer with many classes or groups, or
+        where draws are slow). ``info["draws"]`` says how many were taken.
     interval : float
         The probability of the equal-tailed interval.
     seed : int, optional
@@ -316,7 +324,7 @@ def _weighted(method: str, design: str, probability: str, parts: object) -> tupl
 
 
 def correct_counts(
-    test: ArrayLike,
+    test: ArrayLike | None,
     predicted_counts: ArrayLike,
     predicted_sums: ArrayLike | None = None,
     predicted_squares: ArrayLike | None = None,
@@ -331,7 +339,9 @@ def correct_counts(
     overlap: bool | None = None,
     noise: bool = True,
     P: ArrayLike | None = None,
-    draws: int = 4000,
+    studies: Mapping[Hashable, ArrayLike] | None = None,
+    between: float = BETWEEN,
+    draws: int | None = None,
     interval: float = 0.95,
     seed: int | None = None,
     sample_of: float | str | None = None,
@@ -342,9 +352,10 @@ def correct_counts(
 
     Parameters
     ----------
-    test : (K, L) array_like of int
+    test : (K, L) array_like of int, or None
         Test units, rows true and columns predicted. L is K, unless some predicted labels are no
-        class ("unknown", finer labels), or some classes are never predicted.
+        class ("unknown", finer labels), or some classes are never predicted. None with `studies`
+        or `P`: the error rates then come from elsewhere.
     predicted_counts : (L,) array_like of int
         Population units per predicted label.
     predicted_sums, predicted_squares : (L,) array_like, optional
@@ -358,6 +369,14 @@ def correct_counts(
     predicted_classes : sequence, optional
         Names of the columns, where they are not the classes in their order. `naive` is that of the
         column with the class's own name, and 0 for a class that is never predicted.
+    studies : mapping, optional
+        Published studies of two classes, instead of a test set of one's own: for each true class a
+        row for each study, how many of its units were predicted as each class. Rates differ
+        between studies (normal on the logit scale), and those of this population are like one more
+        study's. A study of one's own is one of them.
+    between : float
+        How far rates may differ between studies: the scale of the half-normal prior of their
+        standard deviation on the logit scale. 0 takes all studies as one.
 
     Returns
     -------
@@ -375,14 +394,56 @@ def correct_counts(
     """
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = _asked("correct_counts", locals())
+    known: dict[str, Any] = {}
+    pooled = None
+    if studies is not None:
+        known, classes, design, seed = _pooled(
+            test, P, studies, between, classes, predicted_classes, design, seed
+        )
+        asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
+        pooled = known.pop("found")
+    elif test is None and P is None:
+        raise OptionError(
+            "`test` may be None only if the error rates come from elsewhere; got neither `studies` "
+            "nor `P`.",
+            hint="give the test counts, rows true and columns predicted.",
+        )
     counts = make_counts(
         test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
         classes=classes, predicted_classes=predicted_classes,
     )  # fmt: skip
     _refuse_empty_rows(counts, classes, design, method)
-    options = {name: asked[name] for name in OPTIONS}
+    options = {name: asked[name] for name in OPTIONS} | known
     notes = _transposed(counts, design)
-    return _run(_Job(counts, local_frame, notes, None, asked, options), progress)
+    return _run(_Job(counts, local_frame, notes, None, asked, options, None, pooled), progress)
+
+
+def _pooled(
+    test: object,
+    P: object,
+    studies: object,
+    between: float,
+    classes: Sequence[Hashable] | None,
+    predicted_classes: Sequence[Hashable] | None,
+    design: str,
+    seed: int | None,
+) -> tuple[dict[str, Any], list[Hashable], str, int]:
+    """Return the options that studies stand for, the classes, the design and the seed."""
+    for name, given in (("test", test), ("P", P), ("predicted_classes", predicted_classes)):
+        if given is not None:
+            raise OptionError(
+                f"`studies` takes the place of `{name}`; got both.",
+                hint="a test set of your own is one of the studies: give it there, with test=None.",
+            )
+    check_options(design=design, method="auto", draws=None, interval=0.95, seed=seed)
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+    rng = np.random.default_rng([seed, 4])
+    drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
+    # known cases were chosen as such; a design of one's own test set does not exist
+    design = "by_class" if design == "random" else design
+    known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
+    return known, labels, design, seed
 
 
 def _transposed(counts: Counts, design: str) -> list[str]:
@@ -444,6 +505,7 @@ class _Job:
     asked: dict[str, Any]
     options: dict[str, Any]
     units: Any = None
+    pooled: list[dict[str, Any]] | None = None  # what studies say of the rates, in a dict per class
 
     def __call__(
         self,
@@ -454,27 +516,19 @@ class _Job:
     ) -> Estimate:
         options = self.options | changes
         counts = self.counts
-        settings = make_settings(
-            counts.K, L=counts.L, classes=counts.classes, progress=progress, executor=executor,
-            **options,
+        started = time.process_time()
+        make = partial(
+            make_settings, counts.K, L=counts.L, classes=counts.classes, progress=progress,
+            executor=executor,
         )  # fmt: skip
-        if self.units is not None:
-            from trueup.estimate.methods import estimate_units
-
-            result = estimate_units(self.counts, self.units, settings, self.native)
-        elif self.parts is None:
-            from trueup.estimate.methods import estimate
-
-            result = estimate(self.counts, settings, self.native)
-        elif self.asked.get("period") is not None:
-            from trueup.estimate.periods.estimate import estimate_periods
-
-            result = estimate_periods(self.parts[0], settings, self.native, self.asked["panel"])
-        else:
-            from trueup.estimate.grouped import estimate_parts
-
-            found, pooling, keep = self.parts
-            result = estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
+        settings = make(**options)
+        result = self._answer(settings)
+        if options["draws"] is None:
+            parts = max(counts.L, 1 if result.groups is None else len(result.groups.labels))
+            more = more_draws(result._figures, result.info, counts.totals, counts.K * parts)
+            seconds = (time.process_time() - started) * more / settings.draws
+            if more and seconds < settings.seconds:
+                result = self._answer(make(**options | {"draws": more, "seed": settings.seed}))
         larger = (self.asked | changes).get("sample_of")
         if larger is not None:
             from trueup.estimate.methods import of_larger
@@ -483,10 +537,30 @@ class _Job:
         given = self.asked["classes"]
         notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
         result.info["warnings"][:0] = notes
+        if self.pooled is not None:
+            result.info.update(prior="studies", studies=self.pooled)
         again = replace(
             self, asked=self.asked | changes, options={**options, "seed": settings.seed}
         )
         return replace(result, asked=again.asked, _again=again)
+
+    def _answer(self, settings: Settings) -> Estimate:
+        if self.units is not None:
+            from trueup.estimate.methods import estimate_units
+
+            return estimate_units(self.counts, self.units, settings, self.native)
+        if self.parts is None:
+            from trueup.estimate.methods import estimate
+
+            return estimate(self.counts, settings, self.native)
+        if self.asked.get("period") is not None:
+            from trueup.estimate.periods.estimate import estimate_periods
+
+            return estimate_periods(self.parts[0], settings, self.native, self.asked["panel"])
+        from trueup.estimate.grouped import estimate_parts
+
+        found, pooling, keep = self.parts
+        return estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
 
 
 def _larger(given: object) -> float:

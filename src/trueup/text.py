@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 LARGE = 1e15
 """From here on, and below its inverse, numbers are written with an exponent."""
 
+SEEDS = 4
+"""Monte Carlo errors in a printed step; about half of all pairs of seeds then print the same."""
+
 # Control characters, direction marks, lone surrogates and what is no character.
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
@@ -25,14 +28,14 @@ def short(x: float) -> str:
 def rounded(x: float, half: float | None, whole: bool, error: float | None = None) -> str:
     """Write a figure with two digits of the half-width of its interval, if that is known.
 
-    Steps are of 1, 2 or 5 units of a digit and no smaller than the figure's Monte Carlo error, so
-    that no digit is chance alone. Whole numbers have no decimals.
+    Steps are of 1, 2 or 5 units of a digit, and of at least four Monte Carlo errors, so that
+    another seed rarely changes the figure by more than one step. Whole numbers have no decimals.
 
     Examples
     --------
     >>> rounded(812_345.6, 36_100.0, False), rounded(0.12345, 0.021, False), rounded(5.2, 0.3, True)
     ('812,000', '0.123', '5')
-    >>> rounded(813_345.6, 36_100.0, False, error=1_300.0)
+    >>> rounded(813_345.6, 36_100.0, False, error=400.0)
     '814,000'
     """
     if abs(x) >= LARGE or 0 < abs(x) < 1 / LARGE:
@@ -40,9 +43,9 @@ def rounded(x: float, half: float | None, whole: bool, error: float | None = Non
     if half is None or half <= 0 or not math.isfinite(half):
         return f"{x:,.0f}" if whole or abs(x) >= 100 or x == 0 else f"{x:.3g}"
     first = math.floor(math.log10(half))
-    error = min(error or 0.0, 10.0**first)
+    least = min(SEEDS * (error or 0.0), 10.0**first)
     digits = range(max(first - 1, 0 if whole else -15), 309)
-    step, last = next((n, k) for k in digits for n in (1, 2, 5) if n * 10.0**k >= error)
+    step, last = next((n, k) for k in digits for n in (1, 2, 5) if n * 10.0**k >= least)
     near = round(round(x / step, -last) * step, -last) + 0.0  # no minus zero
     return f"{near:,.{max(-last, 0)}f}"
 

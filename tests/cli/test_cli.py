@@ -138,7 +138,7 @@ def test_same_seed_same_numbers_and_no_global_state():
     second = tu.correct_counts([[40, 5], [3, 60]], [300, 700], seed=5)
     other = tu.correct_counts([[40, 5], [3, 60]], [300, 700], seed=6)
     assert (first.draws == second.draws).all()
-    assert (first.draws != other.draws).any()
+    assert (first.draws[:4000] != other.draws[:4000]).any()
     assert (np.random.get_state()[1] == before).all()
     unseeded = tu.correct_counts([[40, 5], [3, 60]], [300, 700])
     again = tu.correct_counts([[40, 5], [3, 60]], [300, 700], seed=unseeded.info["seed"])

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from markdown import markdown
-from tests.seeds import fresh_seed
+from tests.seeds import fresh, fresh_seed
 
 import trueup as tu
+from trueup.estimate.answer import monte_carlo_errors
 from trueup.present.output import as_text
 from trueup.present.report import report_html
 from trueup.present.sentences import citations
@@ -153,10 +154,42 @@ def test_digits_are_no_more_than_the_draws_can_tell():
     steps = np.array([1, 2, 5]) * 10.0 ** np.arange(8)[:, None]
     printed = [float(x.replace(",", "")) for x in re.findall(r"[\d,]+", str(few).split("\n")[3])]
     _, _, estimate, mean, _, lower, upper = printed
-    for x, error in ((estimate, middle), (mean, middle), (lower, max(ends)), (upper, max(ends))):
-        assert x % steps[steps >= error].min() == 0
     half = (row["upper"] - row["lower"]) / 2
-    assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, max(ends))
+    first = 10.0 ** np.floor(np.log10(half))
+    for x, error in ((estimate, middle), (mean, middle), (lower, ends[0]), (upper, ends[1])):
+        assert x % steps[steps >= min(4 * error, first)].min() == 0
+    assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, ends[1])
+
+
+CASE = [[40, 5], [3, 60]], [310_000, 700_000]
+
+
+def test_more_draws_are_taken_until_the_ends_can_be_printed():
+    """Without `draws`; the seed decides, a number given is kept, and few units need no more."""
+    seed = fresh_seed(31)
+    est = tu.correct_counts(*CASE, seed=seed)
+    assert est.info["draws"] in (16_000, 64_000)
+    same = tu.correct_counts(*CASE, seed=seed, draws=est.info["draws"])
+    assert (est.draws == same.draws).all()
+    assert tu.correct_counts(*CASE, seed=seed, draws=4000).info["draws"] == 4000
+    assert tu.correct_counts([[40, 5], [3, 60]], [60, 70], seed=seed).info["draws"] == 4000
+    row = est.rows()[0]
+    for end in ("lower", "upper"):
+        error = est.info[f"monte_carlo_error_{end}"][0]
+        # 1% of the half-width is aimed at, from a first look at 4,000 draws
+        assert error < 0.02 * (row["upper"] - row["lower"]) / 2
+
+
+def test_tails_of_a_chain_count_for_the_ends():
+    """A chain that seldom visits its tails: the ends' error is larger than independent draws'."""
+    rng = fresh(32)
+    x = rng.normal(size=(4000, 1))
+    alike = monte_carlo_errors(x, 4000.0, 0.95)
+    slow = monte_carlo_errors(x, 4000.0, 0.95, 400.0)
+    assert slow["monte_carlo_error"] == alike["monte_carlo_error"]
+    for end in ("_lower", "_upper"):
+        ratio = slow[f"monte_carlo_error{end}"][0] / alike[f"monte_carlo_error{end}"][0]
+        assert 2 < ratio < 8  # √10 where the density is level; it falls towards the tails
 
 
 def test_monte_carlo_errors_are_those_of_other_seeds():

@@ -59,7 +59,7 @@ estimate_options = shared.together(
     click.option(
         "--sample-of", help="Size of the population that the table is a sample of, or inf."
     ),
-    shared.run_options(4000),
+    shared.run_options(None),
     shared.seconds_option,
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
@@ -164,7 +164,18 @@ def check(
 
 @main.command()
 @shared.matrix_option(
-    "--test", required=True, help='Test counts, rows true: "4,1;2,3", or a CSV file with labels.'
+    "--test", help='Test counts, rows true: "4,1;2,3", or a CSV file with labels.'
+)
+@shared.matrix_option(
+    "--studies",
+    help="Instead of --test: a CSV file with a row for each published study of a class. Its first "
+    "column is the true class, the others count the units predicted as each class.",
+)
+@click.option(
+    "--between",
+    type=float,
+    default=0.5,
+    help="With --studies: how far rates differ between studies, on the logit scale. 0: not at all.",
 )
 @shared.list_option(
     "--predicted-counts",
@@ -185,10 +196,15 @@ def check(
 def numbers(classes: str | None, predicted_classes: str | None, **options: Any) -> None:
     """Correct counts or totals that you already have as numbers."""
     import trueup
+    from trueup.cli.matrix import by_class
 
+    test = options["test"]
+    if (studies := options["studies"]) is not None:
+        options["studies"], found = by_class(studies)
+        classes = ",".join(found) if classes is None else classes
     names = ("test", "test_sums", "test_squares", "P")
     labels = labels_of(classes, [options[name] for name in names], None, "")
-    columns = options["test"].columns
+    columns = None if test is None else test.columns
     if predicted_classes is not None:
         columns = [word.strip() for word in predicted_classes.split(",")]
     options |= {name: options[name] and options[name].in_order(labels, columns) for name in names}

@@ -84,6 +84,26 @@ def parse_matrix(option: str, text: str) -> Matrix:
     return found
 
 
+def by_class(studies: Matrix) -> tuple[dict[str, list[list[float]]], list[str]]:
+    """Return the studies of each true class, and the classes in the order of the columns."""
+    if studies.labels is None:
+        raise DataError(
+            f"{studies.option} must name a CSV file whose first column is the true class of each "
+            "study; got numbers without labels.",
+            hint="its header names the predicted classes, as in: true,infected,free",
+        )
+    columns = studies.columns or studies.labels
+    unknown = [label for label in studies.labels if label not in columns]
+    if unknown:
+        raise ClassError(
+            f"{studies.option} must have true classes that are among its columns {columns[:5]}; "
+            f"got {unknown[0]!r}.",
+            hint="true classes go down the side, predicted classes across the top.",
+        )
+    rows = [*zip(studies.labels, studies.rows, strict=True)]
+    return {g: [row for label, row in rows if label == g] for g in columns}, columns
+
+
 def _from_file(option: str, path: str) -> Matrix:
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:

@@ -76,10 +76,11 @@ aggregated_options = together(
 classes_option = click.option("--classes", help="All classes in order, separated by commas.")
 
 
-def run_options(draws: int) -> Callable[..., Any]:
+def run_options(draws: int | None) -> Callable[..., Any]:
     """How the answer is computed and printed."""
+    more = "" if draws else " [default: 4000, and more where the printed digits need them]"
     return together(
-        click.option("--draws", type=int, default=draws, help="How many draws."),
+        click.option("--draws", type=int, default=draws, help=f"How many draws.{more}"),
         click.option("--interval", type=float, default=0.95, help="Probability of the interval."),
         click.option("--seed", type=int, help="The same seed gives the same numbers."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),

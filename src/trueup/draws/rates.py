@@ -221,6 +221,8 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
         chosen = choose(size)
         if noise:
             beta, log_weight = draw_rates(chosen, rest.v_hat, rng)
+            if settings.method == "full":  # ∫ Mult(v̂ | Pᵀβ) dβ, and dβ = dρ/|det P|
+                log_weight = log_weight - np.linalg.slogdet(chosen)[1]
             return Rates(chosen, columns(chosen, beta), log_weight, info)
         log_weight = np.zeros(size)
         if settings.method == "constrained" and not settings.noise:

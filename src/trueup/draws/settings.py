@@ -32,6 +32,8 @@ POSTERIORS = ("bayes", "constrained", "joint", "full")  # those with a prior
 POOLINGS = ("partial", "none", "complete")
 MOST_DRAWS = 100_000_000
 SECONDS = 20.0
+DRAWS = 4000
+"""Unless a number is given: at least so many, see `trueup.api`."""
 # Room for R draws of P, a few arrays of that size, on an ordinary machine.
 MOST_CELLS = 400_000_000
 
@@ -79,7 +81,7 @@ def make_settings(
     prior: object,
     noise: bool,
     overlap: bool | None,
-    draws: int,
+    draws: int | None,
     interval: float,
     seed: int | None,
     seconds: float = SECONDS,
@@ -93,7 +95,7 @@ def make_settings(
     check_options(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
     )
-    draws = int(draws)
+    draws = DRAWS if draws is None else int(draws)
     asked = method
     if method == "auto" and P is not None:
         method = "constrained"
@@ -145,7 +147,7 @@ def _rectangular(K: int, L: int | None, method: str, P: ArrayLike | None) -> Non
 
 def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:
     """Check contingency matrices from elsewhere: one, or draws of it."""
-    one_of("method", method, ("constrained", "bayes"))
+    one_of("method", method, ("constrained", "bayes", "full"))
     try:
         P = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
@@ -172,7 +174,7 @@ def check_options(
     *,
     design: str,
     method: str,
-    draws: int,
+    draws: int | None,
     interval: float,
     seed: int | None,
     seconds: float = SECONDS,
@@ -180,7 +182,8 @@ def check_options(
     """Check what can be checked before any table is read."""
     one_of("design", design, DESIGNS)
     one_of("method", method, METHODS)
-    _whole("draws", draws, least=100, most=MOST_DRAWS)
+    if draws is not None:
+        _whole("draws", draws, least=100, most=MOST_DRAWS)
     if seed is not None:
         _whole("seed", seed, least=0, most=2**128)
     if not (isinstance(interval, int | float) and 0 < interval < 1):

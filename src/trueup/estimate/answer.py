@@ -1,6 +1,6 @@
 """What a method returns, and the figures that are made of it."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,15 @@ from numpy.typing import NDArray
 
 from trueup.count.names import FIGURES
 from trueup.numerics.arrays import Floats
+
+ENDS = 0.01
+"""Monte Carlo error of an interval's ends, as a share of its half-width, that more draws are taken
+for. Figures are printed in steps of at least four Monte Carlo errors (`trueup.text.rounded`), so
+that another seed moves an end by a step or two at most; `python studies/seeds.py` shows it."""
+MORE_DRAWS, MOST_NUMBERS = (16_000, 64_000), 4_000_000
+"""How many are taken instead, and how many numbers these may be with all classes and groups."""
+COST = {None: 1, "exact": 1, "rejection": 1, "importance": 1, "cells": 1, "chain": 30}
+"""How much a number costs to draw, by sampler; the others take no more draws by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +67,41 @@ def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Float
     return figures
 
 
-def monte_carlo_errors(draws: Floats, ess: float, interval: float) -> dict[str, list[float]]:
+def monte_carlo_errors(
+    draws: Floats, ess: float, interval: float, tails: float | None = None
+) -> dict[str, list[float]]:
     """Return the Monte Carlo standard errors of the medians and of the interval's ends.
 
     The rank of the p-quantile among `ess` draws has standard deviation √(p(1 − p) ess); the values
     at those ranks bracket it. No variance is needed, and some of these posteriors have none.
+    `tails` is the effective size at the ends, where a chain may move more slowly.
     """
     tail = (1 - interval) / 2
     errors = {}
     for end, p in (("", 0.5), ("_lower", tail), ("_upper", 1 - tail)):
-        step = np.sqrt(p * (1 - p) / max(ess, 1.0))
+        size = ess if end == "" or tails is None else min(ess, tails)
+        step = np.sqrt(p * (1 - p) / max(size, 1.0))
         low, high = np.quantile(draws, np.clip([p - step, p + step], 0, 1), axis=0)
         errors[f"monte_carlo_error{end}"] = [float(x) for x in (high - low) / 2]
     return errors
+
+
+def more_draws(
+    figures: Mapping[str, Floats | None], info: Mapping[str, Any], totals: bool, numbers: int
+) -> int:
+    """Return how many draws to take instead, so that intervals can be printed; 0: these will do.
+
+    Wanted is a Monte Carlo error of both ends of at most ENDS of the half-width, for counts half a
+    unit if that is more. It falls with the root of the number of draws. `numbers` are in each draw.
+    """
+    lower, upper = figures["lower"], figures["upper"]
+    if lower is None or upper is None or "monte_carlo_error_lower" not in info:
+        return 0
+    error = np.max([info[f"monte_carlo_error_{end}"] for end in ("lower", "upper")], axis=0)
+    allowed = np.maximum(ENDS * (upper - lower) / 2, 0.0 if totals else 0.5)
+    times = (error[allowed > 0] / allowed[allowed > 0]) ** 2
+    cells = info.get("bands", 1) * info.get("audit strata", 1)
+    cost = numbers * cells * COST.get(info.get("sampler"), MOST_NUMBERS)
+    wanted = info["draws"] * times.max(initial=0.0)
+    size = MORE_DRAWS[0] if wanted < sum(MORE_DRAWS) / 2 else MORE_DRAWS[1]
+    return size if wanted > 1.5 * info["draws"] and size * cost <= MOST_NUMBERS else 0

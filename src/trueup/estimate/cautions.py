@@ -43,7 +43,7 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
         return []
     found = []
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
-    if empty and method in POSTERIORS:
+    if empty and method in POSTERIORS and settings.P is None:
         found.append(
             f"There is no test unit of true class {empty}: the answer rests on the prior."
             + _no_class(counts, empty)

@@ -127,6 +127,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         if worst < enough:
             break
     size = min(ess(total[:, :, g]) for g in range(K))
+    tail = (1 - settings.interval) / 2
+    ends = np.quantile(total, [tail, 1 - tail], axis=(0, 1))  # (2, K)
+    tails = min(ess((total[:, :, g] <= end[g]).astype(float)) for end in ends for g in range(K))
     draws, joint = total.reshape(-1, K) + known, joint.reshape(-1, K, L)
     beta = joint.sum(axis=2)
     order = rng.permutation(len(draws))[: settings.draws]
@@ -142,6 +145,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         "concentration": float(np.median(kappa)),
         "homogeneity": float(np.median(lam)),
         "ess": float(min(size, settings.draws)),
+        "ess_tails": float(min(size, tails, settings.draws)),
         "rhat": float(worst),
         "warnings": [],
     }

@@ -144,7 +144,9 @@ def finish(
     info |= answer.info | {"warnings": warnings, "labels_to_pay": more}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
-        info |= monte_carlo_errors(answer.draws, info["ess"], settings.interval)
+        info |= monte_carlo_errors(
+            answer.draws, info["ess"], settings.interval, info.get("ess_tails")
+        )
     return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
 
 
@@ -176,7 +178,9 @@ def of_larger(result: Estimate, sample_of: float, seed: int) -> Estimate:
         draws = M + rng.multinomial(int(sample_of) - counts.N, share)
     interval = result.info["interval"]
     figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
-    info = result.info | monte_carlo_errors(draws, result.info["ess"], interval)
+    info = result.info | monte_carlo_errors(
+        draws, result.info["ess"], interval, result.info.get("ess_tails")
+    )
     info["sample_of"] = "inf" if np.isinf(sample_of) else int(sample_of)
     return replace(result, whole=draws, _figures=figures, info=info)
 

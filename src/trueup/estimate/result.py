@@ -157,7 +157,8 @@ class Estimate:
             whole=draws,
             P=None,
             M=derived.added(derived.added(self.M, columns, -1), parts, -2),
-            info=self.info | monte_carlo_errors(draws, self.info["ess"], interval),
+            info=self.info
+            | monte_carlo_errors(draws, self.info["ess"], interval, self.info.get("ess_tails")),
             _figures=summarise(Answer(draws), counts.naive, interval),
             groups=groups,
             asked=self.asked | {"combine": {new: list(old) for new, old in classes.items()}},

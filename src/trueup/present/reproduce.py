@@ -26,8 +26,8 @@ def parameters(function: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> parameters("correct")["draws"]
-    4000
+    >>> parameters("correct")["interval"]
+    0.95
     """
     found = inspect.signature(getattr(api, function)).parameters
     return {
@@ -94,7 +94,9 @@ def only_in_python(est: Estimate) -> list[str]:
 
 def _words(name: str, x: Any) -> list[str] | None:
     flag = "--rates" if name == "P" else "--" + name.replace("_", "-")
-    if name == "keep_draws" or _is_table(x):
+    if x is None:
+        return []
+    if name in ("keep_draws", "studies") or _is_table(x):
         return None
     if name in TABLES:
         return [x]

@@ -7,7 +7,7 @@ from typing import Any
 from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
-from trueup.present.tables import DESIGNS, written
+from trueup.present.tables import evidence, written
 from trueup.text import listed, percent
 
 METHODS = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
@@ -35,8 +35,7 @@ def question(est: Estimate) -> str:
     where = f" in {source}" if isinstance(source, str) and source[:1] != "<" else ""
     words += (
         f", of the {est.counts.N:,} units{where} whose class was predicted, corrected for "
-        f"classification errors with {est.counts.n.sum():,} audited units that were "
-        f"{DESIGNS[est.info['design']]}"
+        f"classification errors with {evidence(est)}"
     )
     if asked.get("strata"):
         words += f"; error rates may differ by {listed(names('strata', asked['strata']))}"
@@ -54,7 +53,8 @@ def headline(est: Estimate) -> str:
     """Return one sentence that can go into a publication."""
     if est.info["method"] == "naive":
         return f"The {what(est)} per class is given as predicted; classification errors are in it."
-    texts, audited = figures(est), f"{est.counts.n.sum():,} audited units"
+    texts, n = figures(est), est.counts.n.sum()
+    audited = f"{n:,} audited units" if n else evidence(est)
     if len(texts) <= 3:
         parts = [f"{_figure(text, est)} for {text['class']}" for text in texts]
         return (
@@ -89,7 +89,7 @@ def citations(est: Estimate) -> list[str]:
     info, counts = est.info, est.counts
     made = (
         f"Made with trueup {info['version']}: method {info['method']}, prior {info['prior']}, "
-        f"{counts.n.sum():,} audited units {DESIGNS[info['design']]}, "
+        f"{evidence(est)}, "
         f"{counts.N:,} classified units, {info['draws']:,} draws, seed {info['seed']}."
     )
     found = []

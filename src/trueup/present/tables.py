@@ -7,7 +7,9 @@ markup to any of them.
 import html
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 from trueup.count.names import FIGURES
@@ -43,29 +45,55 @@ def written(est: Estimate, unit: float = 1.0) -> list[dict[str, Any]]:
     """
     rows, whole = est.tidy(), not est.counts.totals and unit == 1
     first = len(rows) - len(est.classes)
-    middle, *ends = (est.info.get(f"monte_carlo_error{x}") for x in ("", "_lower", "_upper"))
     for i, row in enumerate(rows):
         half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2 / unit
-        g = i - first
+        errors = _errors(est, row, i - first)
         for name in FIGURES:
             if row[name] is None:
                 continue
-            x, of = row[name] / unit, ends if name in ("lower", "upper") else [middle]
-            error = max((e[g] / unit for e in of if e and g >= 0), default=None)
+            x = row[name] / unit
             if name == "sd":
                 row[name] = rounded(x, x, False)
             else:
-                known = whole and name == "naive"
-                row[name] = rounded(x, None if known else half, whole and name != "mean", error)
+                known, error = whole and name == "naive", errors.get(name, errors.get("", 0.0))
+                counted = whole and name != "mean"
+                row[name] = rounded(x, None if known else half, counted, error / unit)
     return rows
 
 
-def shares(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _errors(est: Estimate, row: dict[str, Any], g: int) -> dict[str, float]:
+    """Return the Monte Carlo errors of the ends, and of the other figures under "".
+
+    Those of groups, whose draws need not be kept, are those of a normal with their sd.
+    """
+    info = est.info
+    if "monte_carlo_error" not in info:
+        return {}
+    if g < 0:
+        return normal_errors(row["sd"], info)
+    names = {"": "", "lower": "_lower", "upper": "_upper"}
+    return {end: info[f"monte_carlo_error{name}"][g] for end, name in names.items()}
+
+
+def normal_errors(sd: float, info: Mapping[str, Any]) -> dict[str, float]:
+    """Return the Monte Carlo errors of median and ends, √(p(1 − p)/ess) over the density."""
+    normal, upper = NormalDist(), (1 + info["interval"]) / 2
+    each = {p: sd * sqrt(p * (1 - p) / info["ess"]) for p in (0.5, upper)}
+    middle, end = (x / normal.pdf(normal.inv_cdf(p)) for p, x in each.items())
+    return {"": middle, "lower": end, "upper": end}
+
+
+def shares(est: Estimate, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of accuracies or shares with mean, sd and interval as text."""
     found = []
     for row in rows:
         half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2
-        texts = {k: rounded(x, half, False) for k, x in row.items() if isinstance(x, float)}
+        errors = {} if row["sd"] is None else normal_errors(row["sd"], est.info)
+        texts = {
+            k: rounded(x, half, False, errors.get(k if k in errors else ""))
+            for k, x in row.items()
+            if isinstance(x, float)
+        }
         found.append({k: "–" if x is None and k != "class" else x for k, x in row.items()} | texts)
     return found
 
@@ -75,12 +103,20 @@ def how_made(est: Estimate) -> str:
     info, counts = est.info, est.counts
     if info["method"] == "naive":
         return f"Not corrected: the {counts.N:,} units as they were predicted."
-    words = (
-        f"Corrected for classification errors with {counts.n.sum():,} audited units "
-        f"{DESIGNS[info['design']]}; method {info['method']}"
-    )
+    words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
     words += f", prior {info['prior']}" if est.whole is not None else ""
     return f"{words}; trueup {info['version']}, seed {info['seed']}."
+
+
+def evidence(est: Estimate) -> str:
+    """Say what the error rates come from: audited units, studies, or elsewhere."""
+    found = est.info.get("studies")
+    if found:
+        studies, units = (sum(row[name] for row in found) for name in ("studies", "units"))
+        return f"the error rates of {studies:,} studies of {units:,} units in all"
+    if not est.counts.n.sum():
+        return "error rates from elsewhere"
+    return f"{est.counts.n.sum():,} audited units {DESIGNS[est.info['design']]}"
 
 
 def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:

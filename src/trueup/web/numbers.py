@@ -73,7 +73,7 @@ def shown(est: Estimate) -> dict[str, Any]:
         "totals": est.counts.totals,
         "info": {name: est.info[name] for name in INFO if name in est.info},
         "written": written(est),
-        "accuracy": None if est.M is None else shares(est.accuracy()),
+        "accuracy": None if est.M is None else shares(est, est.accuracy()),
         "markdown": est.to_markdown() if len(est.rows()) <= MOST_COPIED else None,
         "headlines": figures(est),
         "sentences": citations(est),

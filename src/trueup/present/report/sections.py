@@ -25,7 +25,7 @@ MOST_ROWS = 2000
 MOST_CELLS = 20
 """An error matrix of more classes than this would not fit a page."""
 DIAGNOSTICS = {
-    "draws": ("draws", "{:,}", "as asked for"),
+    "draws": ("draws", "{:,}", "as asked for, or as the printed digits need"),
     "ess": ("effective draws", "{:,.0f}", "as many independent draws would be as precise"),
     "rhat": ("R-hat", "{:.3f}", "1 when chains agree; a warning says when they do not"),
     "chains": ("chains", "{:,}", "run side by side"),
@@ -72,7 +72,7 @@ def accuracies(est: Estimate) -> Markup:
     """How good the classifier is in the population, and the population's error matrix."""
     if est.M is None:
         return tag("p", "This method has no draws of the error rates, and so no accuracies.")
-    rows = shares(est.accuracy())
+    rows = shares(est, est.accuracy())
     names = {
         "recall": "recall (producer's accuracy)",
         "precision": "precision (user's accuracy)",
