@@ -50,7 +50,8 @@ def share_values(
     units = np.maximum(v, 1)
     share = M / units
     mean = u / units
-    spread = np.where(mean != 0, w / units / np.where(mean != 0, mean, 1.0) ** 2 - 1.0, 0.0)
+    divisor = np.where(mean != 0, mean, 1.0)  # its square may be too small for a float
+    spread = np.where(mean != 0, w / units / divisor / divisor - 1.0, 0.0)
     some = (spread > EQUAL) & (v > 1)
     A = np.where(some, (v - 1) / np.where(some, spread, 1.0) - 1.0, 0.0)
     picked = rng.standard_gamma(np.maximum(A, 1e-3) * share)
