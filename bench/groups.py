@@ -1,5 +1,11 @@
 """How fast and how large: 100,000 groups against NumPy's own binomial draws in the same run.
 
+    python bench/groups.py
+    git worktree add --detach PATH 77081dd && python bench/groups.py --many-classes --old PATH
+
+The second prints 15 classes, today and at an older commit, side by side, each in a Python of its
+own; `--draws` and `--groups` make it smaller.
+
 Seconds are processor time, of all threads together, so that a busy machine does not decide the
 ratio; `wall` is what the user waits, in times of the same binomials on one core.
 """
@@ -7,24 +13,25 @@ ratio; `wall` is what the user waits, in times of the same binomials on one core
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import subprocess
+import sys
 import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-
-import trueup as tu
-from trueup.aggregate.groups.base_rates import base_rates
-from trueup.aggregate.groups.concentration import fit_groups
-from trueup.aggregate.groups.draw import Whole, correct_groups
-from trueup.count.counts import Counts, make_counts
-from trueup.draws.base_rates import columns
 
 P = np.array([[0.95, 0.05], [0.15, 0.85]])
 SIZES = (5, 20, 100, 500, 2000)
 
 
-def population(B: int, rng: np.random.Generator) -> tuple[Counts, np.ndarray]:
+def population(B: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
     """B groups of the sizes of the study, lognormal values, and a test set of 500."""
+    from trueup.count.counts import make_counts
+
     size = rng.choice(SIZES, B)
     v = rng.binomial(size, rng.beta(1.5, 15, B))
     v = np.stack([size - v, v], axis=1)
@@ -40,7 +47,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--groups", type=int, default=100_000)
     parser.add_argument("--draws", type=int, default=1000)
-    groups, R = parser.parse_args().groups, parser.parse_args().draws
+    parser.add_argument("--many-classes", action="store_true")
+    parser.add_argument("--old", type=Path, help="a checkout of commit 77081dd")
+    asked = parser.parse_args()
+    groups, R = asked.groups, asked.draws
+    if asked.many_classes:
+        compare(asked.old, groups, R)
+        return
+    import trueup as tu
+    from trueup.aggregate.groups import Whole, base_rates, correct_groups
+    from trueup.aggregate.groups.concentration import fit_groups
+    from trueup.count.counts import make_counts
+    from trueup.draws.base_rates import columns
+
     rng = np.random.Generator(np.random.SFC64())
     seconds = {}
     print(f"K = 2, {R:,} draws\n")
@@ -78,7 +97,7 @@ def main() -> None:
     print(f"peak memory {peak:.2f} GB")
 
 
-def numpys_own(P: np.ndarray, beta: np.ndarray, data: Counts, rng: np.random.Generator) -> float:
+def numpys_own(P: np.ndarray, beta: np.ndarray, data: Any, rng: np.random.Generator) -> float:
     """Seconds for groups × draws × classes binomials, three times: data augmentation's least."""
     c = beta[:, 1, None] * P[:, 1]
     c /= c + beta[:, 0, None] * P[:, 0]
@@ -88,6 +107,51 @@ def numpys_own(P: np.ndarray, beta: np.ndarray, data: Counts, rng: np.random.Gen
             for h in range(2):
                 rng.binomial(part[:, h, None], c[None, :, h])
     return time.process_time() - start
+
+
+def compare(old: Path | None, B: int, R: int, K: int = 15) -> None:
+    """Print seconds with many classes, of both versions in turn."""
+    print(f"{B:,} groups, {K} classes, {R:,} draws: seconds of processor time, and on the clock")
+    found = {}
+    for name, place in (("77081dd", old), ("today", Path(__file__).parents[1])):
+        if place is None:
+            continue
+        env = {**os.environ, "PYTHONPATH": str(place / "src")}
+        command = f"import runpy; runpy.run_path({__file__!r})['one']({B}, {R}, {K})"
+        done = subprocess.run(
+            [sys.executable, "-c", command], env=env, capture_output=True, text=True, check=True
+        )
+        found[name] = [float(x) for x in done.stdout.split()[-2:]]
+        print(f"{name:>8} {found[name][0]:8.1f} {found[name][1]:8.1f}", flush=True)
+    if len(found) == 2:
+        ratios = (x / y for x, y in zip(found["77081dd"], found["today"], strict=True))
+        print("   ratio " + " ".join(f"{x:8.1f}" for x in ratios))
+
+
+def one(B: int, R: int, K: int) -> None:
+    """Time all of `correct_groups`, with what it imports, in the version that is installed."""
+    start, clock = time.process_time(), time.perf_counter()
+    rng = np.random.default_rng(1)
+    truth = np.eye(K) * 0.8 + 0.2 * rng.dirichlet(np.ones(K), K)
+    mu = np.maximum(rng.dirichlet(np.full(K, 2.0)), 0.005)
+    v = np.stack([rng.multinomial(n, rng.dirichlet(10 * mu)) for n in rng.choice(SIZES, B)])
+    M = np.stack([rng.multinomial(v[:, g], truth[g]) for g in range(K)], axis=1)
+    v_hat, n = M.sum(axis=1), rng.multinomial(200 * K, (M.sum(axis=0) / M.sum()).ravel())
+    rates = np.stack([rng.dirichlet(row + 1 / K, R) for row in n.reshape(K, K)], axis=1)
+    try:
+        draw = import_module("trueup.groups.draw")  # as it was in 77081dd
+        beta = import_module("trueup.groups.rates").base_rates(rates, v_hat.sum(axis=0))
+        draw.correct_groups(rates, beta, draw.GroupData(v_hat), rng, keep=False)
+    except ModuleNotFoundError:
+        from trueup.aggregate.groups import Whole, base_rates, correct_groups
+        from trueup.count.counts import make_counts
+        from trueup.draws.base_rates import columns
+
+        beta = base_rates(rates, v_hat.sum(axis=0))
+        c = columns(rates, beta).swapaxes(1, 2)
+        whole = Whole(rates, beta, rng.multinomial(v_hat.sum(axis=0), c).sum(axis=1).astype(float))
+        correct_groups(whole, make_counts(None, v_hat), rng, keep=False)
+    print(time.process_time() - start, time.perf_counter() - clock)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ given rates, rates given units in turn) of 1,500 sweeps, written here and nowher
 the largest error of a class's mean, in posterior standard deviations (of at least 0.3 units); `sd`
 are the smallest and the largest ratio of standard deviations. Where classes are rare in a large
 group 1,500 sweeps of that have not arrived either, and come from the other side: `60` is the
-largest difference from our own chains after 60 moves of each class.
+largest difference from our own chains after 60 proposals.
 """
 
 from __future__ import annotations

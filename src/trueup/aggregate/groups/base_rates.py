@@ -69,9 +69,8 @@ def draw_rates(
             v, near = v_hat[some].astype(float), start.of(some)
             x = _chain(Proposal(P, own, v, near), moves or MOVES, rng)
             x = np.exp(x - x.max(axis=2, keepdims=True))
-            beta[np.ix_(order, np.arange(len(P)), some)] = np.maximum(_shares(x), TINY).transpose(
-                2, 0, 1
-            )
+            at = np.ix_(order, np.arange(len(P)), np.flatnonzero(some))
+            beta[at] = np.maximum(_shares(x), TINY).transpose(2, 0, 1)
     return beta.swapaxes(1, 2)
 
 
