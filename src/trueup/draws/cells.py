@@ -289,7 +289,8 @@ def learn_columns(
             X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
-        d, E = _step(d, np.maximum(x, TINY)[..., None], E, upsilon, t, t_phi, phi, rng)
+        d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
+        E = _odds(_coefficients(lam, s, d), phi, nu[:, None, None] * o)
         upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s)
@@ -318,31 +319,32 @@ def _pooled(
 
 def _step(
     d: Floats,
-    x: Floats,
-    E: Floats,
+    xE: Floats,
     upsilon: Floats,
     t: Floats,
     t_phi: Floats,
     phi: Floats,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
+) -> Floats:
     """Move d of one class after the other, given tables and x alone: Π m^t without w."""
-    d, xE, precision = d.copy(), x * E, 1 / upsilon[:, None] ** 2
-    S, t_l, t_gh = xE.sum(axis=1), t.sum(axis=1), t.sum(axis=-1)
+    d, precision = d.copy(), 1 / upsilon[:, None] ** 2
+    S, t_l, t_gh = np.maximum(xE.sum(axis=1), TINY), t.sum(axis=1), t.sum(axis=-1)
+    log_S = np.log(S)
     share = t_gh / np.maximum(t_gh.sum(axis=1, keepdims=True), 1)
     information = t_gh * (1 - share)
     for g in range(d.shape[1]):
         size = 2.0 / np.sqrt(d.shape[-1] * (information[:, g, :, None] + precision))
         step = size * rng.standard_normal(size.shape)
-        ratio = np.exp(np.clip(curve(step, phi), -MOST / 6, MOST / 6))
-        new = np.maximum(S + xE[:, g] * (ratio - 1), TINY)
+        ratio = np.exp(np.clip(curve(step, phi), -MOST, MOST))
+        new = np.maximum(np.maximum(S - xE[:, g], 0.0) + xE[:, g] * ratio, TINY)
+        log_new = np.log(new)
         gain = (step * (t_phi[:, g] - precision * (d[:, g] + step / 2))).sum(axis=-1)
-        gain -= (t_l * np.log(new / S)).sum(axis=-1)
+        gain -= (t_l * (log_new - log_S)).sum(axis=-1)
         yes = -rng.standard_exponential(gain.shape) < gain
         d[:, g] += np.where(yes[..., None], step, 0.0)
         xE[:, g] *= np.where(yes[..., None], ratio, 1.0)
-        S = np.where(yes[..., None], new, S)
-    return d, xE / x
+        S, log_S = (np.where(yes[..., None], *x) for x in ((new, S), (log_new, log_S)))
+    return d
 
 
 def _step_share(
