@@ -29,9 +29,9 @@ its predictions imply if error rates are those of the whole (`implied_shares`), 
 Every step but those of λ, s and d is an exact draw. Tables (Antoniak 1974) turn the
 Dirichlet-multinomial of the audited units into κ^T Π m^t; w_ℓ ~ Gamma(t_ℓ)/S_ℓ turns Π m^t into
 Π (xE)^t exp(−w xE), E the exponential above, so that x_gh ~ Gamma(α_gh + t_gh)/(1 + Σ_b wE); κ is
-drawn on a grid; λ, s and d move by Metropolis with x integrated out. X is drawn by tables once
-more: those of t_gij units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that
-X ~ Gamma(α + r)/(τ + Σ log).
+drawn on a grid; λ and s move by Metropolis with x integrated out, d without w: given tables and x
+its density is Π m^t, in which steps are longer. X is drawn by tables once more: those of t_gij
+units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that X ~ Gamma(α + r)/(τ + Σ log).
 """
 
 from __future__ import annotations
@@ -304,19 +304,15 @@ def learn_columns(
         d, upsilon, here = _stretch(
             d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
         )  # fmt: skip
-        precision = 1 / upsilon[:, None, None] ** 2
-        step = 2.0 / np.sqrt(R * (a[..., None] + precision))
-        new = d + step * rng.standard_normal(d.shape)
-        gain = fit(_coefficients(lam, s, new, b, right)) - here
-        gain -= (precision * (new**2 - d**2)).sum(axis=-1) / 2
-        d = np.where((-rng.standard_exponential(gain.shape) < gain)[..., None], new, d)
-        upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
         E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
         grown = (w * E).sum(axis=-1)
         if J > 1:
             X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
+        d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
+        upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
@@ -340,6 +336,36 @@ def _pooled(
     X = np.maximum(X, TINY)
     tau = rng.standard_gamma(0.5 + alpha.sum(), len(X)) / (ALIKE + X.sum(axis=(1, 2)))
     return X, tau
+
+
+def _step(
+    d: Floats,
+    xE: Floats,
+    upsilon: Floats,
+    t: Floats,
+    t_phi: Floats,
+    phi: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """Move d of one class after the other, given tables and x alone: Π m^t without w."""
+    d, precision = d.copy(), 1 / upsilon[:, None] ** 2
+    S, t_l, t_gh = np.maximum(xE.sum(axis=1), TINY), t.sum(axis=1), t.sum(axis=-1)
+    log_S = np.log(S)
+    share = t_gh / np.maximum(t_gh.sum(axis=1, keepdims=True), 1)
+    information = t_gh * (1 - share)
+    for g in range(d.shape[1]):
+        size = 2.0 / np.sqrt(d.shape[-1] * (information[:, g, :, None] + precision))
+        step = size * rng.standard_normal(size.shape)
+        ratio = np.exp(np.clip(curve(step, phi), -MOST, MOST))
+        new = np.maximum(np.maximum(S - xE[:, g], 0.0) + xE[:, g] * ratio, TINY)
+        log_new = np.log(new)
+        gain = (step * (t_phi[:, g] - precision * (d[:, g] + step / 2))).sum(axis=-1)
+        gain -= (t_l * (log_new - log_S)).sum(axis=-1)
+        yes = -rng.standard_exponential(gain.shape) < gain
+        d[:, g] += np.where(yes[..., None], step, 0.0)
+        xE[:, g] *= np.where(yes[..., None], ratio, 1.0)
+        S, log_S = (np.where(yes[..., None], *x) for x in ((new, S), (log_new, log_S)))
+    return d
 
 
 def _step_share(

@@ -31,13 +31,10 @@ __all__ = ["cell_totals", "in_cells", "stratified"]
 Floats = NDArray[np.float64]
 
 WARM_UP, LEAST_SWEEPS, MOST_BATCHES = 60, 50, 6
-RHAT = 1.02
+RHAT, PART = 1.05, 4
 """60 sweeps to arrive, then batches of at least 50. While R-hat of the later half of them is above
-this, one more batch is drawn, up to six."""
-ROWS_RHAT = 1.05
-"""For a test set drawn within true classes: half as many chains, twice as many sweeps to arrive."""
-STUDY_DRAWS, STUDY_RHAT = 400, 1.1
-"""So few draws are asked for by studies of many replications: chains need not agree as well."""
+1.05 or fewer than a quarter of the draws are effective, one more batch is drawn, up to six. With 80
+short chains R-hat is about √(1 + 1/E), E the effective draws of one chain."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 FEW = 200
@@ -88,11 +85,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     basis = frame(n, v_hat, z, by_class, shares, confidence)
     # fewer for a few draws, as studies have them
     chains = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS))
-    warm_up, enough = WARM_UP, RHAT
-    if by_class:
-        chains, warm_up, enough = max(chains // 2, CHAINS // 4), 2 * WARM_UP, ROWS_RHAT
-    if settings.draws <= STUDY_DRAWS:
-        enough = STUDY_RHAT
+    warm_up = WARM_UP
+    if by_class:  # half as many chains, twice as many sweeps to arrive
+        chains, warm_up = max(chains // 2, CHAINS // 4), 2 * WARM_UP
     states = learn_columns(n, basis, prior.alpha, rng, chains)
     shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
     cells: Iterator[tuple[Columns, Floats, Floats]] = (
@@ -124,9 +119,9 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
-        if worst < enough:
+        size = min(ess(total[:, :, g]) for g in range(K))
+        if worst < RHAT and size > settings.draws / PART:
             break
-    size = min(ess(total[:, :, g]) for g in range(K))
     tail = (1 - settings.interval) / 2
     ends = np.quantile(total, [tail, 1 - tail], axis=(0, 1))  # (2, K)
     tails = min(ess((total[:, :, g] <= end[g]).astype(float)) for end in ends for g in range(K))
