@@ -128,7 +128,7 @@ def test_groups_without_audited_units_and_with_nothing_else(tables, pooling):
 def test_audited_units_of_a_group_that_the_population_lacks(tables):
     units, test, _ = tables
     test = test.assign(region=np.where(np.arange(len(test)) < 5, "Atlantis", test["region"]))
-    with pytest.raises(tu.DataError, match="does not hold: 5; the first is in .*Atlantis"):
+    with pytest.raises(tu.DataError, match=r"does not hold: 5; the first is in .*Atlantis"):
         tu.correct(units, test, by="region", value="y", draws=100)
     with pytest.warns(tu.TrueupWarning, match="inform the whole, but no group"):
         tu.correct(units, test, by="region", value="y", draws=100, overlap=False)
