@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
-from trueup.estimate.cell_totals import STUDY_DRAWS
 from trueup.estimate.methods import METHODS
 from trueup.numerics.arrays import Floats
 from trueup.prior import resolve_prior
@@ -31,7 +30,8 @@ SLOW_COUNTS = {"full": 10}
 """For totals of a table, and otherwise, these run on one replication in so many; their ± is
 larger."""
 CHAINS = ("full", "joint")
-"""Of these, the methods that need chains, and get along with STUDY_DRAWS draws."""
+"""Of these, the methods that need chains, and get along with FEW_DRAWS draws."""
+FEW_DRAWS = 400
 FEWEST = 20
 """Replications that the default method runs on, at least; others on half as many."""
 MODEL, OWN = "one P for all", "test set as it is"
@@ -222,7 +222,7 @@ def compare(
             chains = name in CHAINS and study.cells is not None
             least = FEWEST // 2 if chains and name != default else FEWEST
             size = min(max(len(study) // slow, least), len(study))
-            few = min(draws, STUDY_DRAWS) if chains else draws
+            few = min(draws, FEW_DRAWS) if chains else draws
             part = 1 / len(studies) / len(chosen)
 
             def step(fraction: float, done: float = done, part: float = part) -> None:

@@ -216,7 +216,8 @@ def _learn(
     (R, K), H = whole.beta.shape, n.shape[2]
     placed = np.flatnonzero(n.any(axis=(1, 2)))
     many = int(np.clip(SOME // (len(placed) * K**2), LEAST_SOME, MOST_SOME))
-    some = np.linspace(0, R - 1, min(many, R)).astype(np.int64)
+    many = min(many, max(R // 4, LEAST_SOME), R)  # few draws have a larger error of their own
+    some = np.linspace(0, R - 1, many).astype(np.int64)
     some = rng.permutation(some)  # the first of them are tried first
     P, beta, v_h = whole.P[some], whole.beta[some], by_label(v_hat, H)
     shape = np.repeat(prior.a[some].T[:, None], len(placed), axis=1)
