@@ -38,7 +38,11 @@ start = np.argmin(prevalence[inner:] - prevalence[:-inner])
 low, high = prevalence[start], prevalence[start + inner]
 print(f"shortest 95% interval of the prevalence: {low:.1%} to {high:.1%}")
 
-for label, counts in (("as reported", [2, 399]), ("with 4 false positives", [4, 397])):
-    other = tu.correct_counts([test[0], counts], survey, **study, seed=1)
-    row = other.rows()[0]
-    print(f"{label:24} {row['estimate']:3.0f} infected, {row['lower']:.0f} to {row['upper']:.0f}")
+free = [(3, 368), (0, 30), (0, 70), (0, 1102), (0, 300), (0, 311), (0, 500), (2, 198), (0, 99)]
+free += [(2, 29), (4, 146), (3, 105), (2, 50)]  # tested positive, negative
+studies = {"infected": [(78, 7), (27, 10), (25, 10)], "free": free}
+for between in (0, 0.2, 0.5, 1):
+    options = {"studies": studies, "between": between, "method": "full"}
+    row = tu.correct_counts(None, survey, sample_of=float("inf"), seed=1, **options).rows()[0]
+    low, middle, high = (f"{row[x] / tested:.1%}" for x in ("lower", "estimate", "upper"))
+    print(f"between={between:<3} {middle} ({low} to {high})")

@@ -16,8 +16,8 @@ for. Figures are printed in steps of at least four Monte Carlo errors (`trueup.t
 that another seed moves an end by a step or two at most; `python studies/seeds.py` shows it."""
 MORE_DRAWS, MOST_NUMBERS = (16_000, 64_000), 4_000_000
 """How many are taken instead, and how many numbers these may be with all classes and groups."""
-COST = {None: 1, "exact": 1, "rejection": 1, "importance": 1, "cells": 1, "chain": 30}
-"""How much a number costs to draw, by sampler; the others take no more draws by themselves."""
+SAMPLERS = (None, "exact", "rejection", "importance", "cells")
+"""Samplers that may take more draws by themselves; chains would come to the limit of `seconds`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +97,16 @@ def more_draws(
     lower, upper = figures["lower"], figures["upper"]
     if lower is None or upper is None or "monte_carlo_error_lower" not in info:
         return 0
+    if info.get("sampler") not in SAMPLERS:
+        return 0
     error = np.max([info[f"monte_carlo_error_{end}"] for end in ("lower", "upper")], axis=0)
     allowed = np.maximum(ENDS * (upper - lower) / 2, 0.0 if totals else 0.5)
     times = (error[allowed > 0] / allowed[allowed > 0]) ** 2
     cells = info.get("bands", 1) * info.get("audit strata", 1)
-    cost = numbers * cells * COST.get(info.get("sampler"), MOST_NUMBERS)
+    cost = numbers * cells
     wanted = info["draws"] * times.max(initial=0.0)
-    size = MORE_DRAWS[0] if wanted < sum(MORE_DRAWS) / 2 else MORE_DRAWS[1]
-    return size if wanted > 1.5 * info["draws"] and size * cost <= MOST_NUMBERS else 0
+    if wanted <= 1.5 * info["draws"]:
+        return 0
+    few, many = MORE_DRAWS
+    sizes = [few] if wanted < (few + many) / 2 else [many, few]
+    return next((size for size in sizes if size * cost <= MOST_NUMBERS), 0)
