@@ -222,6 +222,11 @@ def correct(
     columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
     if columns.score:
         refuse_with_score(asked)
+        if isinstance(prior, Regression):
+            raise OptionError(
+                "`score` cannot be combined with prior 'regression', which has strata of its own.",
+                hint="leave out `score`, or use a Dirichlet prior.",
+            )
     if columns.drawn_within and (
         design in ("by_class", "shifted") or isinstance(prior, Regression)
     ):

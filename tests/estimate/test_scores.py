@@ -144,3 +144,14 @@ def test_rows_over_bands_of_the_score_carry_over(design, rng):
     row = est.rows()[1]
     assert abs(row["estimate"] - whole["true"].sum()) < 5 * row["sd"]
     assert row["sd"] < 0.04 * N
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [tu.prior.ordered(), tu.prior.regression("p")],
+    ids=["not conjugate", "regression"],
+)
+def test_a_prior_that_would_ignore_the_score_is_refused(prior, rng):
+    both = tables(population(rng), np.arange(100))
+    with pytest.raises(tu.TrueupError, match="`score`"):
+        tu.correct(*both, score="p", prior=prior, draws=100)

@@ -23,7 +23,7 @@ from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.assumptions import far_means, hardly_seen
 from trueup.estimate.cautions import alike_values, cautions, correction_warning, labels_to_pay
-from trueup.estimate.cell_totals import cell_totals, in_cells, stratified
+from trueup.estimate.cell_totals import MOST_CLASSES, cell_totals, in_cells, stratified
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
 from trueup.numerics import special
@@ -205,6 +205,13 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
             f"Dirichlet prior, or a classical method; got {settings.method!r}, prior "
             f"{settings.prior.name!r}, noise={settings.noise}.",
             hint="leave out those options, or `drawn_within`.",
+        )
+    if counts.bands is not None and counts.bands.score_bands > 1:
+        raise EstimateError(
+            "`score` needs method 'auto', a Dirichlet prior, rates that are not given, and for "
+            f"this design at most {MOST_CLASSES} classes; got {settings.method!r}, prior "
+            f"{settings.prior.name!r} and {counts.K} classes.",
+            hint="leave out `score`, or those options.",
         )
     rest, known = split(counts, settings.overlap)
     told: dict[str, Any] = {}
