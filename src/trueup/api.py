@@ -20,6 +20,7 @@ from trueup.count.counts import Counts, make_counts
 from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import (
+    DRAWS,
     FROM_POPULATION,
     POOLINGS,
     SECONDS,
@@ -65,7 +66,7 @@ def correct(
     prior: object = "perks",
     noise: bool = True,
     P: ArrayLike | None = None,
-    draws: int | None = None,
+    draws: int | None = DRAWS,
     interval: float = 0.95,
     seed: int | None = None,
     sample_of: float | str | None = None,
@@ -154,8 +155,8 @@ def correct(
         Error rates that are known, or draws of them from elsewhere: rows true, columns predicted,
         in the order of `classes`. The test set is then not used for them, and the method is
         "constrained", "bayes" or "full".
-    draws : int, optional
-        The number of draws. By default 4,000, and more if the Monte Carlo error of an interval's
+    draws : int or None
+        The number of draws. None takes 4,000, and more if the Monte Carlo error of an interval's
         ends would show in the printed digits, up to 64,000 (fewer with many classes or groups, or
         where draws are slow). ``info["draws"]`` says how many were taken.
     interval : float
@@ -346,7 +347,7 @@ def correct_counts(
     P: ArrayLike | None = None,
     studies: Mapping[Hashable, ArrayLike] | None = None,
     between: float = BETWEEN,
-    draws: int | None = None,
+    draws: int | None = DRAWS,
     interval: float = 0.95,
     seed: int | None = None,
     sample_of: float | str | None = None,

@@ -7,7 +7,7 @@ import pytest
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws import cells
-from trueup.draws.cells import KAPPAS, SCALE, Frame, frame, implied_slopes, learn_columns
+from trueup.draws.cells import DF, KAPPAS, SCALE, Frame, frame, implied_slopes, learn_columns
 
 K, H, B = 2, 2, 4
 PHI = np.array(
@@ -22,7 +22,7 @@ CENTRE, ERROR = np.array([0.8, -0.6]), np.array([0.3, 0.5])
 
 def truth(rng):
     """Draw (κ, λ, c) from the prior, and the audited units from c."""
-    upsilon = SCALE * abs(rng.standard_cauchy(2))
+    upsilon = SCALE * abs(rng.standard_t(DF, 2))
     lam, kappa = rng.random(), rng.choice(KAPPAS)
     coef = upsilon * rng.standard_normal((K, H, 2))
     coef[..., 0] += (lam * (CENTRE + ERROR * rng.standard_normal(K)))[:, None]

@@ -8,7 +8,7 @@ from tests.draws import test_within_classes as rows
 from tests.draws.test_cell_columns import ALPHA, ERROR, PHI, B, H, K, even
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells import KAPPAS, SCALE, STEEPEST, Frame, learn_columns, reflected
+from trueup.draws.cells import DF, KAPPAS, SCALE, STEEPEST, Frame, learn_columns, reflected
 from trueup.draws.within_classes import draw_within_classes
 
 RIGHT = np.eye(K, H)
@@ -19,7 +19,7 @@ FUNCTIONS = np.stack([PHI[0], SCORE])
 
 def truth(rng):
     """Draw (κ, b, c) from the prior, and the audited units from c."""
-    upsilon, kappa = SCALE * abs(rng.standard_cauchy(2)), rng.choice(KAPPAS)
+    upsilon, kappa = SCALE * abs(rng.standard_t(DF, 2)), rng.choice(KAPPAS)
     b = STEEPEST * rng.random()
     coef = upsilon * rng.standard_normal((K, H, 2))
     coef[..., 0] += (rng.random() * ERROR * rng.standard_normal(K))[:, None]

@@ -59,7 +59,7 @@ estimate_options = shared.together(
     click.option(
         "--sample-of", help="Size of the population that the table is a sample of, or inf."
     ),
-    shared.run_options(None),
+    shared.run_options(4000, auto=True),
     shared.seconds_option,
     click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
     click.option("--report", type=click.Path(), help="Write a report to FILE.html."),

@@ -76,11 +76,17 @@ aggregated_options = together(
 classes_option = click.option("--classes", help="All classes in order, separated by commas.")
 
 
-def run_options(draws: int | None) -> Callable[..., Any]:
+def _draws(context: click.Context, option: click.Parameter, given: str) -> int | None:
+    """Read the number of draws; None for "auto"."""
+    return None if given == "auto" else int(click.types.convert_type(int)(given, option, context))
+
+
+def run_options(draws: int, auto: bool = False) -> Callable[..., Any]:
     """How the answer is computed and printed."""
-    more = "" if draws else " [default: 4000, and more where the printed digits need them]"
+    more = " 'auto' takes 4000, and more where the printed digits need them." if auto else ""
+    how: dict[str, Any] = {"metavar": "N", "callback": _draws} if auto else {"type": int}
     return together(
-        click.option("--draws", type=int, default=draws, help=f"How many draws.{more}"),
+        click.option("--draws", default=str(draws), help=f"How many draws.{more}", **how),
         click.option("--interval", type=float, default=0.95, help="Probability of the interval."),
         click.option("--seed", type=int, help="The same seed gives the same numbers."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output."),

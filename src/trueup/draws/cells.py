@@ -4,7 +4,7 @@ Cell ℓ = (h, b) is predicted class h crossed with band b of the value. Its col
 c_·ℓ = Pr(s = · | cell ℓ) has the prior Dir(κ m_ℓ), with
 
     m_gℓ = x_gh exp(λ s_g φ_1ℓ + Σ_r d_ghr φ_rℓ) / S_ℓ,   S_ℓ the sum of the same over g,
-    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-Cauchy(SCALE),  log κ ~ U.
+    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-t(SCALE),  log κ ~ U.
 
 φ_1 is the band's score and φ_2 its bend (`frame`), both centred in each predicted class, so that
 x_·h/Σx ~ Dir(α_·h) speaks of its middle: the prior of `joint`. s_g is the slope of the log odds of
@@ -53,8 +53,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-SCALE = 0.1
-"""Scale of υ, per standard deviation of the score."""
+SCALE, DF = 0.1, 4.0
+"""Scale and degrees of freedom of υ, per standard deviation of the score. With the tails of a
+Cauchy, three audited units of a class leave bends open that send half of all value to it."""
 STEEPEST = 3.0
 """The largest b. The odds of being right then differ 400-fold between a unit whose score is one
 standard deviation above the mean of its predicted class and one whose score is one below."""
@@ -312,7 +313,7 @@ def learn_columns(
         x = rng.standard_gamma(a) / (1 + grown)
         d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
         E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
-        upsilon = _half_cauchy(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
+        upsilon = _half_t(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
@@ -464,7 +465,8 @@ def _stretch(
     factor = np.exp(0.6 / np.sqrt(upsilon.shape[1]) * rng.standard_normal(upsilon.shape))
     new = d * factor[:, None, None]
     there = fit(new)
-    prior = np.log1p((upsilon / SCALE) ** 2) - np.log1p((upsilon * factor / SCALE) ** 2)
+    tail = np.log1p((upsilon / SCALE) ** 2 / DF) - np.log1p((upsilon * factor / SCALE) ** 2 / DF)
+    prior = (DF + 1) / 2 * tail
     gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
     yes = -rng.standard_exponential(len(upsilon)) < gain
     return (
@@ -474,7 +476,7 @@ def _stretch(
     )
 
 
-def _half_cauchy(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:
-    """Draw υ given the squares of its coefficients; a half-Cauchy prior is two gammas."""
-    nu = (SCALE**-2 + upsilon**-2) / rng.standard_gamma(1.0, upsilon.shape)
-    return np.sqrt((1 / nu + squares / 2) / rng.standard_gamma((terms + 1) / 2, upsilon.shape))
+def _half_t(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:
+    """Draw υ given the squares of its coefficients; a half-t prior is two gammas (Wand 2011)."""
+    nu = (SCALE**-2 + DF / upsilon**2) / rng.standard_gamma((DF + 1) / 2, upsilon.shape)
+    return np.sqrt((DF / nu + squares / 2) / rng.standard_gamma((terms + DF) / 2, upsilon.shape))
