@@ -56,6 +56,7 @@ def written(est: Estimate, unit: float = 1.0) -> list[dict[str, Any]]:
                 row[name] = rounded(x, x, False)
             else:
                 known, error = whole and name == "naive", errors.get(name, errors.get("", 0.0))
+                error = 0.0 if name == "naive" else error  # a sum over the table
                 counted = whole and name != "mean"
                 row[name] = rounded(x, None if known else half, counted, error / unit)
     return rows
