@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--draws", type=int)
     given = parser.parse_args()
-    more: dict[str, Any] = {} if given.draws is None else {"draws": given.draws}
+    more: dict[str, Any] = {"draws": given.draws}  # None: more where the digits need them
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         for name, run in cases(Path(folder)).items():

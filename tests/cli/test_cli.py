@@ -288,7 +288,9 @@ def test_whole_numbers_print_as_whole_numbers():
     assert "3,197 " in str(est)
     assert "3,197.0" not in str(est)
     mean = est.rows()[0]["mean"]
-    assert f"{round(mean, -1):,.0f}" in str(est)  # the interval leaves no more digits
+    shown = str(est).splitlines()[3].split()[3]
+    assert "." not in shown
+    assert abs(float(shown.replace(",", "")) - mean) <= 10  # in steps of 20 at most
     small = tu.correct_counts([[40, 5], [3, 60]], [319, 703], seed=5)
     assert "319 " in str(small)
     assert f"{small.rows()[0]['mean']:,.0f}" in str(small)

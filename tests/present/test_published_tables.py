@@ -165,14 +165,15 @@ CASE = [[40, 5], [3, 60]], [310_000, 700_000]
 
 
 def test_more_draws_are_taken_until_the_ends_can_be_printed():
-    """Without `draws`; the seed decides, a number given is kept, and few units need no more."""
+    """With draws=None; the seed decides, a number given is kept, and few units need no more."""
     seed = fresh_seed(31)
-    est = tu.correct_counts(*CASE, seed=seed)
+    est = tu.correct_counts(*CASE, seed=seed, draws=None)
     assert est.info["draws"] in (16_000, 64_000)
     same = tu.correct_counts(*CASE, seed=seed, draws=est.info["draws"])
     assert (est.draws == same.draws).all()
-    assert tu.correct_counts(*CASE, seed=seed, draws=4000).info["draws"] == 4000
-    assert tu.correct_counts([[40, 5], [3, 60]], [60, 70], seed=seed).info["draws"] == 4000
+    assert tu.correct_counts(*CASE, seed=seed).info["draws"] == 4000
+    few = tu.correct_counts([[40, 5], [3, 60]], [60, 70], seed=seed, draws=None)
+    assert few.info["draws"] == 4000
     row = est.rows()[0]
     for end in ("lower", "upper"):
         error = est.info[f"monte_carlo_error_{end}"][0]

@@ -48,7 +48,7 @@ def test_the_answer_is_that_of_correct_counts(client, given):
     assert found["answer"]["markdown"] == est.to_markdown()
     if est.M is not None:
         assert [row["mean"] for row in found["answer"]["accuracy"]] == [
-            row["mean"] for row in shares(est.accuracy())
+            row["mean"] for row in shares(est, est.accuracy())
         ]
     assert {"totals", "density", "test_set"} <= set(found["charts"])
 

@@ -54,7 +54,7 @@ def test_a_small_gamma_ends_in_time(gamma, recwarn):
     prior = tu.Dirichlet(np.full((3, 3), 1 / 3), np.full(3, gamma))
     begun = time.process_time()
     est = tu.correct_counts(
-        n, v_hat, design="by_class", method="full", prior=prior, draws=1000, seed=1
+        n, v_hat, design="by_class", method="full", prior=prior, draws=1000, seed=1, seconds=5
     )
     assert time.process_time() - begun < 15
     assert est.info["rhat"] < 1.01 or any("R-hat" in text for text in est.info["warnings"])
