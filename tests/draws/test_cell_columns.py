@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws import cells
-from trueup.draws.cells import DF, KAPPAS, SCALE, Frame, frame, implied_slopes, learn_columns
+from trueup.draws.cells.columns import DF, KAPPAS, SCALE, learn_columns
+from trueup.draws.cells.frame import Frame, frame, implied_slopes
+from trueup.draws.cells.tables import tables_of
 
 K, H, B = 2, 2, 4
 PHI = np.array(
@@ -81,7 +82,7 @@ def test_tables_have_the_moments_of_their_sum(rng):
     """Σ_i Bernoulli(a/(a + i)), below and above the cut at EACH."""
     for n, a in ((3, 0.7), (40, 5.0), (400, 8.0), (400, 0.05)):
         size = 40_000
-        draws = cells._tables(np.full((size, 1), n))(np.full((size, 1), a), rng)[:, 0]
+        draws = tables_of(np.full((size, 1), n))(np.full((size, 1), a), rng)[:, 0]
         p = a / (a + np.arange(n))
         mean, var = p.sum(), (p * (1 - p)).sum()
         assert abs(draws.mean() - mean) < 5 * np.sqrt(var / size) + 1e-12

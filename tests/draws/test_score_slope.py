@@ -8,8 +8,9 @@ from tests.draws import test_within_classes as rows
 from tests.draws.test_cell_columns import ALPHA, ERROR, PHI, B, H, K, even
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells import DF, KAPPAS, SCALE, STEEPEST, Frame, learn_columns, reflected
-from trueup.draws.within_classes import draw_within_classes
+from trueup.draws.cells.columns import DF, KAPPAS, SCALE, STEEPEST, learn_columns, reflected
+from trueup.draws.cells.frame import Frame
+from trueup.draws.cells.within_classes import draw_within_classes
 
 RIGHT = np.eye(K, H)
 SCORE = np.array([[-1.2, -0.4, 0.3, 1.4], [-1.5, 0.0, 0.1, 1.1]])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells import frame, learn_columns
-from trueup.draws.within_classes import draw_unseen, draw_within_classes
+from trueup.draws.cells.columns import learn_columns
+from trueup.draws.cells.frame import frame
+from trueup.draws.cells.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess
 from trueup.numerics.weights import effective_size
 

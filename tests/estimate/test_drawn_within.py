@@ -10,7 +10,8 @@ from tests.seeds import more
 
 import trueup as tu
 from trueup.cli import main
-from trueup.draws.cells import KAPPAS, Frame, learn_columns
+from trueup.draws.cells.columns import KAPPAS, learn_columns
+from trueup.draws.cells.frame import Frame
 
 
 def population(rng, N=4000):

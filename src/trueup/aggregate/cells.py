@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.cells import Columns
+from trueup.draws.cells.columns import Columns
 
 __all__ = ["allocate_cells", "draw_cells", "share_values"]
 

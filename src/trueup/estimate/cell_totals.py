@@ -16,9 +16,10 @@ from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.count.reliability import reliability
 from trueup.count.scores import score_ranks
-from trueup.draws.cells import CHAINS, Columns, frame, implied_shares, learn_columns
+from trueup.draws.cells.columns import CHAINS, Columns, learn_columns
+from trueup.draws.cells.frame import frame, implied_shares
+from trueup.draws.cells.within_classes import draw_within_classes
 from trueup.draws.settings import Settings
-from trueup.draws.within_classes import draw_within_classes
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.estimate.classical import calibrated, no_width

@@ -14,7 +14,8 @@ from trueup.aggregate.cells import draw_cells
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
-from trueup.draws.cells import frame, learn_columns
+from trueup.draws.cells.columns import learn_columns
+from trueup.draws.cells.frame import frame
 from trueup.draws.settings import FROM_POPULATION, make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate

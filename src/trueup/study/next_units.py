@@ -14,7 +14,8 @@ from trueup.audit.value_bands import band_names
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
-from trueup.draws.cells import CHAINS, frame, learn_columns
+from trueup.draws.cells.columns import CHAINS, learn_columns
+from trueup.draws.cells.frame import frame
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate

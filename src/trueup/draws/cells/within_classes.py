@@ -12,7 +12,7 @@ have to be drawn at random to find n_g of class g, that factor is exp(−Σ t_g 
   if columns were integrated out;
 - as Σθ = 1, the factor is exp(Σ (t − t_g)θ_gℓ) up to a constant, t the largest t_g: what
   k_gℓ ~ Poisson((t − t_g)θ_gℓ) more units contribute, those that a random test set would have had
-  beside the audited ones. Given n + k, columns are learned as for a random test set (`draws.cells`)
+  beside the audited ones. Given n + k, columns are learned as for a random test set (`columns`)
   and ρ ~ Dir(v̂ + n + k).
 """
 
@@ -24,16 +24,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.cells import (
+from trueup.draws.cells.columns import (
     KAPPAS,
     SCALE,
     STEEPEST,
     Changed,
     Columns,
-    Frame,
     curve,
     reflected,
 )
+from trueup.draws.cells.frame import Frame
 from trueup.draws.samplers.tilted import log_rates
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers

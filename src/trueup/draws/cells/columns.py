@@ -41,17 +41,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trueup.draws.cells.frame import Frame
+from trueup.draws.cells.tables import tables_of
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats, Integers
 
-__all__ = [
-    "CHAINS", "Changed", "Columns", "Frame", "curve", "frame", "implied_shares", "implied_slopes",
-    "learn_columns",
-]  # fmt: skip
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+__all__ = ["CHAINS", "Changed", "Columns", "curve", "learn_columns"]
 
 SCALE, DF = 0.1, 4.0
 """Scale and degrees of freedom of υ, per standard deviation of the score. With the tails of a
@@ -59,21 +55,10 @@ Cauchy, three audited units of a class leave bends open that send half of all va
 STEEPEST = 3.0
 """The largest b. The odds of being right then differ 400-fold between a unit whose score is one
 standard deviation above the mean of its predicted class and one whose score is one below."""
-BEND = 2.5
-"""Makes the bend of normal scores vary about as much as the scores: its deviation is about 1."""
 KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
 """Grid of κ, uniform in log."""
 CHAINS = 80
 """Chains side by side."""
-EACH = 64
-"""Tables of a cell's first 64 units of a class are drawn unit by unit, the rest by moments."""
-APART = 0.3
-APARTS = np.geomspace(0.01, 10.0, 60)
-"""Scale and grid of τ, how far the mean scores of classes lie apart, in standard deviations."""
-
-
-EM = 200
-"""Steps towards the base rates of strata."""
 ALIKE = 10.0
 """Prior of τ: Gamma(½) with this rate, so that strata of a predicted class share about as much as
 ten units of each would tell, unless the audited ones say otherwise."""
@@ -81,21 +66,6 @@ ten units of each would tell, unless the audited ones say otherwise."""
 TINY = 1e-300
 MOST = 300.0
 """Log odds beyond this are certainty; a double holds their exponential."""
-
-
-class Frame(NamedTuple):
-    """What the log odds of a class in a cell may depend on, besides its predicted class.
-
-    φ (R, H, B): functions of the cell, centred in each predicted class, each with coefficients of
-    its own; `slopes`: those of the first that homogeneity implies, and their errors, both (K,);
-    `shares` (K, J): the log base rates of audit strata that it implies, with J > 1. With a score of
-    the classifier, the last function is that, and `right` (K, H) is 1 where h is class g.
-    """
-
-    phi: Floats
-    slopes: tuple[Floats, Floats]
-    shares: Floats | None = None
-    right: Floats | None = None
 
 
 class Columns(NamedTuple):
@@ -116,110 +86,6 @@ class Changed(NamedTuple):
 
     n: Integers
     to: Columns
-
-
-def frame(
-    n: Integers,
-    v_hat: Integers,
-    z: Floats,
-    within_classes: bool = False,
-    shares: Floats | None = None,
-    confidence: tuple[Floats, Floats] | None = None,
-) -> Frame:
-    """Return the frame of cells with a score: φ_1 is the score, φ_2 its bend BEND·√(1 + z²).
-
-    The bend has its linear part taken out; far from the middle it rises as |z| does, so that the
-    few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`;
-    `confidence` is the classifier's own score of each cell (H, B), and where it is right (K, H).
-    """
-    slopes = implied_slopes(n, v_hat, z, within_classes)
-    z = np.broadcast_to(z, v_hat.shape)
-    p = v_hat / max(int(v_hat.sum()), 1)
-    bend = BEND * np.sqrt(1 + z**2)
-    linear = z - (p * z).sum()
-    spread = float((p * linear**2).sum())
-    bend = bend - linear * ((p * linear * bend).sum() / spread if spread > 0 else 0.0)
-    own = [] if confidence is None else [confidence[0]]
-    phi = np.stack([z, bend, *own] if spread > 0 else [z, *own])
-    middle = (v_hat * phi).sum(axis=-1) / np.maximum(v_hat.sum(axis=-1), 1)
-    right = None if confidence is None else confidence[1]
-    return Frame(phi - middle[..., None], slopes, shares, right)
-
-
-def implied_slopes(
-    n: Integers, v_hat: Integers, z: Floats, within_classes: bool = False
-) -> tuple[Floats, Floats]:
-    """Return the slopes s_g (K,) that homogeneity implies, and their standard errors.
-
-    If scores within a class are normal with mean μ_g and a common variance, whatever the
-    prediction, the log odds of class g rise by μ_g/variance per unit of score. Units count by how
-    many of the population they stand for, v̂_h/n_h; alike if they were drawn within true classes.
-
-    Parameters
-    ----------
-    n : (K, H, B) ndarray of int
-        Audited units by true class, predicted class and band.
-    v_hat : (H, B) ndarray of int
-        Units of the population.
-    z : (B,) or (H, B) ndarray
-        Score of each band, or of each cell.
-    """
-    n_h = n.sum(axis=(0, 2))
-    weight = np.where(within_classes, 1.0, v_hat.sum(axis=1) / np.maximum(n_h, 1))
-    weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
-    w = n * weight[:, None]
-    units = w.sum(axis=(1, 2))
-    z = np.broadcast_to(z, n.shape[1:])
-    mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)
-    within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
-    squares = (w * weight[:, None]).sum(axis=(1, 2))
-    effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 1e-9)
-    centre, error = _shrunk(mean, np.sqrt(within / effective))
-    return centre / within, error / within
-
-
-def _shrunk(mean: Floats, error: Floats) -> tuple[Floats, Floats]:
-    """Posterior mean and sd of μ_g ~ N(0, τ²), τ ~ half-Cauchy(APART), given means with errors.
-
-    A class with few audited units is drawn to the others unless its values are clearly apart.
-    """
-    tau2 = APARTS[:, None] ** 2
-    fit = -0.5 * (np.log(tau2 + error**2) + mean**2 / (tau2 + error**2)).sum(axis=1)
-    weight = np.exp(fit - fit.max()) * APARTS / (1 + (APARTS / APART) ** 2)  # a grid even in log τ
-    weight = (weight / weight.sum())[:, None]
-    believed = tau2 / (tau2 + error**2)
-    centre = (weight * believed * mean).sum(axis=0)
-    square = (weight * (believed * error**2 + (believed * mean) ** 2)).sum(axis=0)
-    return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
-
-
-def implied_shares(n: Integers, v_hat: Integers, alpha: Floats) -> Floats:
-    """Return the log base rates (K, J) of audit strata if error rates do not depend on them.
-
-    P̂ is that of the test set, each unit weighted by how many it stands for; β_j has the greatest
-    likelihood of the stratum's predicted units, with one unit of the whole's shares added.
-
-    Parameters
-    ----------
-    n : (K, L, J) ndarray of int
-        Audited units by true class, predicted class and stratum.
-    v_hat : (L, J) ndarray of int
-        Units of the population.
-    alpha : (K, L) ndarray
-        Prior of the columns.
-    """
-    weight = v_hat.sum(axis=0) / np.maximum(n.sum(axis=(0, 1)), 1)
-    theta = (n * weight).sum(axis=2)
-    theta = theta * n.sum() / max(float(theta.sum()), 1e-300) + alpha
-    whole = theta.sum(axis=1) / theta.sum()
-    P = theta / theta.sum(axis=1, keepdims=True)
-    beta = np.repeat(whole[:, None], v_hat.shape[1], axis=1)
-    for _ in range(EM):
-        rho = np.maximum(P.T @ beta, TINY)
-        beta = beta * (P @ (v_hat / rho)) + whole[:, None]
-        beta /= beta.sum(axis=0)
-    log = np.log(np.maximum(beta, TINY))
-    return np.asarray(log - log.mean(axis=0))
 
 
 def learn_columns(
@@ -248,7 +114,7 @@ def learn_columns(
     o = np.zeros((K, H)) if shares is None else np.tile(shares, (1, H // J))
     s = centre + error * rng.standard_normal((C, K))
     nu = rng.random(C) if J > 1 else np.zeros(C)
-    tables = _tables(np.broadcast_to(n, (C, K, H, B)))
+    tables = tables_of(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
     d, upsilon, lam = np.zeros((C, K, H, R)), np.full((C, R), SCALE), rng.random(C)
     b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
@@ -319,7 +185,7 @@ def learn_columns(
         if sent is not None:
             kappa, _, lam, upsilon, x, d, s, b = sent.to
             E = _odds(_coefficients(lam, s, d, b, right), phi, o[None])
-            tables, moved = _tables(sent.n), True
+            tables, moved = tables_of(sent.n), True
 
 
 def _pooled(
@@ -331,7 +197,7 @@ def _pooled(
     decide it: log-uniform would be improper where strata are alike.
     """
     each = np.repeat(X, t.shape[2] // X.shape[2], axis=2)
-    r = _tables(t.astype(np.int64))(each, rng).reshape(*X.shape, -1).sum(axis=-1)
+    r = tables_of(t.astype(np.int64))(each, rng).reshape(*X.shape, -1).sum(axis=-1)
     rate = np.log1p(grown).reshape(*X.shape, -1).sum(axis=-1)
     X = rng.standard_gamma(alpha + r) / (tau[:, None, None] + rate)
     X = np.maximum(X, TINY)
@@ -410,36 +276,6 @@ def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | 
 def reflected(b: Floats) -> Floats:
     """Reflect steps of b into its range."""
     return np.asarray(STEEPEST - np.abs(STEEPEST - np.abs(b) % (2 * STEEPEST)))
-
-
-def _tables(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
-    """Prepare Antoniak's tables: t(a, rng) draws Σ_i Bernoulli(a/(a + i)), i = 0 … n − 1.
-
-    Beyond the first EACH units a Poisson or rounded normal has the sum's exact mean and variance.
-    """
-    flat = n.ravel()
-    first = (flat > 0).astype(float)
-    more = np.maximum(np.minimum(flat, EACH) - 1, 0)
-    cell = np.repeat(np.arange(len(flat)), more)
-    i = 1.0 + np.arange(len(cell)) - (np.cumsum(more) - more)[cell]
-    big = np.flatnonzero(flat > EACH)
-    units = flat[big].astype(float)
-
-    def draw(a: Floats, rng: np.random.Generator) -> Floats:
-        a = a.ravel()
-        p = a[cell]
-        t = first + np.bincount(cell[rng.random(len(cell)) * (p + i) < p], minlength=len(a))
-        if len(big):
-            s = np.maximum(a[big], 1e-12)
-            mean = s * (special.digamma(s + units) - special.digamma(s + EACH))
-            less = s**2 * (special.polygamma(1, s + EACH) - special.polygamma(1, s + units))
-            spread = np.sqrt(np.maximum(mean - less, 0.0))
-            normal = np.rint(mean + spread * rng.standard_normal(len(s)))
-            rest = np.where(mean < 5, rng.poisson(np.minimum(mean, 5.0)), normal)
-            t[big] += np.clip(rest, 0.0, units - EACH)
-        return np.asarray(t.reshape(n.shape))
-
-    return draw
 
 
 def _log_kappa(n_l: Integers) -> Floats:

@@ -1,0 +1,142 @@
+"""What the log odds of a class in a cell may depend on: functions of the value and of the score.
+
+And what homogeneity implies for them, values and error rates that depend on the true class alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueup.numerics.arrays import Floats, Integers
+
+__all__ = ["Frame", "frame", "implied_shares", "implied_slopes"]
+
+BEND = 2.5
+"""Makes the bend of normal scores vary about as much as the scores: its deviation is about 1."""
+APART = 0.3
+APARTS = np.geomspace(0.01, 10.0, 60)
+"""Scale and grid of τ, how far the mean scores of classes lie apart, in standard deviations."""
+EM = 200
+"""Steps towards the base rates of strata."""
+TINY = 1e-300
+
+
+class Frame(NamedTuple):
+    """What the log odds of a class in a cell may depend on, besides its predicted class.
+
+    φ (R, H, B): functions of the cell, centred in each predicted class, each with coefficients of
+    its own; `slopes`: those of the first that homogeneity implies, and their errors, both (K,);
+    `shares` (K, J): the log base rates of audit strata that it implies, with J > 1. With a score of
+    the classifier, the last function is that, and `right` (K, H) is 1 where h is class g.
+    """
+
+    phi: Floats
+    slopes: tuple[Floats, Floats]
+    shares: Floats | None = None
+    right: Floats | None = None
+
+
+def frame(
+    n: Integers,
+    v_hat: Integers,
+    z: Floats,
+    within_classes: bool = False,
+    shares: Floats | None = None,
+    confidence: tuple[Floats, Floats] | None = None,
+) -> Frame:
+    """Return the frame of cells with a score: φ_1 is the score, φ_2 its bend BEND·√(1 + z²).
+
+    The bend has its linear part taken out; far from the middle it rises as |z| does, so that the
+    few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`;
+    `confidence` is the classifier's own score of each cell (H, B), and where it is right (K, H).
+    """
+    slopes = implied_slopes(n, v_hat, z, within_classes)
+    z = np.broadcast_to(z, v_hat.shape)
+    p = v_hat / max(int(v_hat.sum()), 1)
+    bend = BEND * np.sqrt(1 + z**2)
+    linear = z - (p * z).sum()
+    spread = float((p * linear**2).sum())
+    bend = bend - linear * ((p * linear * bend).sum() / spread if spread > 0 else 0.0)
+    own = [] if confidence is None else [confidence[0]]
+    phi = np.stack([z, bend, *own] if spread > 0 else [z, *own])
+    middle = (v_hat * phi).sum(axis=-1) / np.maximum(v_hat.sum(axis=-1), 1)
+    right = None if confidence is None else confidence[1]
+    return Frame(phi - middle[..., None], slopes, shares, right)
+
+
+def implied_slopes(
+    n: Integers, v_hat: Integers, z: Floats, within_classes: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the slopes s_g (K,) that homogeneity implies, and their standard errors.
+
+    If scores within a class are normal with mean μ_g and a common variance, whatever the
+    prediction, the log odds of class g rise by μ_g/variance per unit of score. Units count by how
+    many of the population they stand for, v̂_h/n_h; alike if they were drawn within true classes.
+
+    Parameters
+    ----------
+    n : (K, H, B) ndarray of int
+        Audited units by true class, predicted class and band.
+    v_hat : (H, B) ndarray of int
+        Units of the population.
+    z : (B,) or (H, B) ndarray
+        Score of each band, or of each cell.
+    """
+    n_h = n.sum(axis=(0, 2))
+    weight = np.where(within_classes, 1.0, v_hat.sum(axis=1) / np.maximum(n_h, 1))
+    weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
+    w = n * weight[:, None]
+    units = w.sum(axis=(1, 2))
+    z = np.broadcast_to(z, n.shape[1:])
+    mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)
+    within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
+    squares = (w * weight[:, None]).sum(axis=(1, 2))
+    effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 1e-9)
+    centre, error = _shrunk(mean, np.sqrt(within / effective))
+    return centre / within, error / within
+
+
+def _shrunk(mean: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """Posterior mean and sd of μ_g ~ N(0, τ²), τ ~ half-Cauchy(APART), given means with errors.
+
+    A class with few audited units is drawn to the others unless its values are clearly apart.
+    """
+    tau2 = APARTS[:, None] ** 2
+    fit = -0.5 * (np.log(tau2 + error**2) + mean**2 / (tau2 + error**2)).sum(axis=1)
+    weight = np.exp(fit - fit.max()) * APARTS / (1 + (APARTS / APART) ** 2)  # a grid even in log τ
+    weight = (weight / weight.sum())[:, None]
+    believed = tau2 / (tau2 + error**2)
+    centre = (weight * believed * mean).sum(axis=0)
+    square = (weight * (believed * error**2 + (believed * mean) ** 2)).sum(axis=0)
+    return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
+
+
+def implied_shares(n: Integers, v_hat: Integers, alpha: Floats) -> Floats:
+    """Return the log base rates (K, J) of audit strata if error rates do not depend on them.
+
+    P̂ is that of the test set, each unit weighted by how many it stands for; β_j has the greatest
+    likelihood of the stratum's predicted units, with one unit of the whole's shares added.
+
+    Parameters
+    ----------
+    n : (K, L, J) ndarray of int
+        Audited units by true class, predicted class and stratum.
+    v_hat : (L, J) ndarray of int
+        Units of the population.
+    alpha : (K, L) ndarray
+        Prior of the columns.
+    """
+    weight = v_hat.sum(axis=0) / np.maximum(n.sum(axis=(0, 1)), 1)
+    theta = (n * weight).sum(axis=2)
+    theta = theta * n.sum() / max(float(theta.sum()), 1e-300) + alpha
+    whole = theta.sum(axis=1) / theta.sum()
+    P = theta / theta.sum(axis=1, keepdims=True)
+    beta = np.repeat(whole[:, None], v_hat.shape[1], axis=1)
+    for _ in range(EM):
+        rho = np.maximum(P.T @ beta, TINY)
+        beta = beta * (P @ (v_hat / rho)) + whole[:, None]
+        beta /= beta.sum(axis=0)
+    log = np.log(np.maximum(beta, TINY))
+    return np.asarray(log - log.mean(axis=0))
