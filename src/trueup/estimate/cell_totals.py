@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,19 @@ from trueup.count.counts import Counts, split
 from trueup.count.reliability import reliability
 from trueup.count.scores import score_ranks
 from trueup.draws.cells.columns import CHAINS, Columns, learn_columns
-from trueup.draws.cells.frame import frame, implied_shares
+from trueup.draws.cells.frame import Frame, frame, implied_shares
 from trueup.draws.cells.within_classes import draw_within_classes
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.estimate.classical import calibrated, no_width
 from trueup.numerics import special
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
 
 __all__ = ["cell_totals", "in_cells", "stratified"]
 
-Floats = NDArray[np.float64]
 
 WARM_UP, LEAST_SWEEPS, MOST_BATCHES = 60, 50, 6
 RHAT, PART = 1.05, 4
@@ -59,74 +59,37 @@ def in_cells(counts: Counts, settings: Settings) -> bool:
     return settings.method == "joint"
 
 
+class Cells(NamedTuple):
+    """The counts as the chain takes them, by H = L·J predicted labels and strata, and B bands.
+
+    Bands of the value have S bands of the score each. `n` (K, H, B) audited units and `v_hat` (H, B) all units; `v`, `u` and `w` (H, B) are units, Σy
+    and Σy² of those that were not audited; `known` (K,) is what the audited ones hold.
+    """
+
+    n: Integers
+    v_hat: Integers
+    v: Integers
+    u: Floats
+    w: Floats
+    known: Floats
+    basis: Frame
+    S: int
+
+    def by_label(self, theta: Floats, L: int) -> Floats:
+        """Reshape (…, H, B) to (…, L, J·B/S, S): labels, strata and bands, bands of the score."""
+        return theta.reshape(*theta.shape[:-2], L, -1, self.S)
+
+
 def cell_totals(counts: Counts, settings: Settings) -> Answer:
     """Draw totals from the cells of `counts.bands`: columns learned, units and sums allocated."""
-    assert counts.bands is not None
-    rng, prior, K, L, J = settings.rng, settings.prior, counts.K, counts.L, counts.bands.strata
-    S, confidence = counts.bands.score_bands, None
-    rest, known = split(counts.bands, settings.overlap)
-    B = counts.bands.v_hat.size // (L * J)
-    n, v_hat = counts.bands.n.reshape(K, L * J, B), counts.bands.v_hat.reshape(L * J, B)
-    v = rest.v_hat.reshape(L * J, B)
-    alike = rest if rest.totals else replace(rest, u_hat=v.ravel().astype(float))
-    u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
-    z = np.zeros_like(v_hat, dtype=float)
-    if counts.bands.u_hat is not None:
-        each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, counts.bands.u_hat))
-        z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
-    if S > 1:
-        ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
-        same = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
-        confidence = np.tile(ranks, (1, B // S)), same
-    by_class = not settings.from_population
-    shares = None
-    if J > 1:
-        by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
-        shares = implied_shares(*by_stratum, prior.alpha)
-    basis = frame(n, v_hat, z, by_class, shares, confidence)
-    # fewer for a few draws, as studies have them
-    chains = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS))
-    warm_up = WARM_UP
-    if by_class:  # half as many chains, twice as many sweeps to arrive
-        chains, warm_up = max(chains // 2, CHAINS // 4), 2 * WARM_UP
-    states = learn_columns(n, basis, prior.alpha, rng, chains)
-    shares_of = np.broadcast_to(v_hat / counts.N, (chains, *v_hat.shape))
-    cells: Iterator[tuple[Columns, Floats, Floats]] = (
-        (state, draw_cells(state, n, rng), shares_of) for state in states
-    )
-    arriving: Iterator[Any] = states
-    if by_class:
-        arriving = cells = draw_within_classes(states, n, v, basis, prior.alpha, rng)
-    batch = max(-(-settings.draws // chains), 2 * LEAST_SWEEPS if by_class else LEAST_SWEEPS)
-    next(islice(arriving, warm_up, None))
-    sweeps: list[tuple[NDArray[Any], ...]] = []
-    for done in range(1, MOST_BATCHES + 1):
-        for state, c, rho in islice(cells, batch):
-            M, u_gl = allocate_cells(c, v, u, w, rng)
-            theta = c * rho[:, None]
-            merged = theta[:, :, 0, :0]
-            if settings.starts is not None:
-                merged = np.add.reduceat(theta.reshape(chains, K, L, -1), settings.starts, axis=3)
-                merged = merged.reshape(chains, K, -1)
-            theta = theta.reshape(chains, K, L, -1, S)
-            correct = state.b if confidence is None else _right(theta.sum(axis=3), confidence[1])
-            theta, M = theta.sum(axis=(3, 4)), M.reshape(chains, K, L, -1).sum(axis=3)
-            learned = (state.kappa, state.lam, state.b, correct, merged)
-            sweeps.append((u_gl.sum(axis=(2, 3)), theta, M, *learned))
-        kept = sweeps[-max(len(sweeps) // 2, batch) :]
-        total, joint, units, kappa, lam, b, right, fine = (
-            np.stack(x, axis=1) for x in zip(*kept, strict=True)
-        )
-        worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
-        if settings.progress is not None:
-            settings.progress(done / MOST_BATCHES)
-        size = min(ess(total[:, :, g]) for g in range(K))
-        if worst < RHAT and size > settings.draws / PART:
-            break
+    rng, prior, K, L = settings.rng, settings.prior, counts.K, counts.L
+    cells = _arrange(counts, settings)
+    kept, worst, size = _draw(cells, counts, settings)
+    total = kept["total"]
     tail = (1 - settings.interval) / 2
     ends = np.quantile(total, [tail, 1 - tail], axis=(0, 1))  # (2, K)
     tails = min(ess((total[:, :, g] <= end[g]).astype(float)) for end in ends for g in range(K))
-    draws, joint = total.reshape(-1, K) + known, joint.reshape(-1, K, L)
+    draws, joint = total.reshape(-1, K) + cells.known, kept["theta"].reshape(-1, K, L)
     beta = joint.sum(axis=2)
     order = rng.permutation(len(draws))[: settings.draws]
     exponent = prior.gamma - prior.alpha.sum(axis=1)
@@ -134,23 +97,25 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         log_weight = np.log(np.maximum(beta, 1e-300)) @ exponent
         size = min(size, effective_size(log_weight))
         order = resample(log_weight, settings.draws, rng).indices
+    assert counts.bands is not None
+    J, B = counts.bands.strata, cells.v.shape[1]
     info: dict[str, Any] = {
         "sampler": "cells",
-        "bands": B // S,
+        "bands": B // cells.S,
         **({"audit strata": J} if J > 1 else {}),
-        "concentration": float(np.median(kappa)),
-        "homogeneity": float(np.median(lam)),
+        "concentration": float(np.median(kept["kappa"])),
+        "homogeneity": float(np.median(kept["lam"])),
         "ess": float(min(size, settings.draws)),
         "ess_tails": float(min(size, tails, settings.draws)),
         "rhat": float(worst),
         "warnings": [],
     }
-    if confidence is not None:
-        tail = (1 - settings.interval) / 2
-        learned = np.quantile(right.reshape(-1, L, S), [0.5, tail, 1 - tail], axis=0)
+    if cells.basis.right is not None:
+        right = kept["right"].reshape(-1, L, cells.S)
+        learned = np.quantile(right, [0.5, tail, 1 - tail], axis=0)
         info |= {
-            "score_bands": S,
-            "score_slope": float(np.median(b)),
+            "score_bands": cells.S,
+            "score_slope": float(np.median(kept["b"])),
             "calibration": reliability(counts, settings.interval, learned),
         }
     if size < min(FEW, settings.draws / 4):
@@ -159,12 +124,99 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             "tells how the error rates depend on the value: the interval is rough."
         )
     scale = np.maximum(beta[order][:, :, None], 1e-300)
-    P, cells_P = joint[order] / scale, None
+    cells_P = None
     if settings.starts is not None:
-        cells_P = fine.reshape(-1, K, fine.shape[-1])[order] / scale
-    M = units.reshape(-1, K, L)[order]
-    M = M if rest is counts.bands else M + counts.n
-    return Answer(draws[order], P, beta[order], M, cells_P, info=info)
+        merged = kept["merged"]
+        cells_P = merged.reshape(-1, K, merged.shape[-1])[order] / scale
+    M = kept["M"].reshape(-1, K, L)[order]
+    M = M + counts.n if settings.overlap else M
+    return Answer(draws[order], joint[order] / scale, beta[order], M, cells_P, info=info)
+
+
+def _arrange(counts: Counts, settings: Settings) -> Cells:
+    """Arrange the counts by cell, and say what the log odds of a cell may depend on."""
+    bands, K, L = counts.bands, counts.K, counts.L
+    assert bands is not None
+    J, S = bands.strata, bands.score_bands
+    rest, known = split(bands, settings.overlap)
+    B = bands.v_hat.size // (L * J)
+    n, v_hat, v = bands.n.reshape(K, L * J, B), bands.v_hat.reshape(L * J, B), rest.v_hat
+    v = v.reshape(L * J, B)
+    alike = rest if rest.totals else replace(rest, u_hat=v.ravel().astype(float))
+    u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
+    z = np.zeros_like(v_hat, dtype=float)
+    if bands.u_hat is not None:
+        each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, bands.u_hat))
+        z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
+    confidence = shares = None
+    if S > 1:
+        ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
+        same = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
+        confidence = np.tile(ranks, (1, B // S)), same
+    if J > 1:
+        by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
+        shares = implied_shares(*by_stratum, settings.prior.alpha)
+    basis = frame(n, v_hat, z, not settings.from_population, shares, confidence)
+    return Cells(n, v_hat, v, u, w, known, basis, S)
+
+
+def _draw(
+    cells: Cells, counts: Counts, settings: Settings
+) -> tuple[dict[str, NDArray[Any]], float, float]:
+    """Sweep until the chains agree: what was drawn, (chains, sweeps, …), R-hat, effective size."""
+    rng, K, by_class = settings.rng, counts.K, not settings.from_population
+    # fewer for a few draws, as studies have them
+    chains, warm_up, least = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS)), WARM_UP, 1
+    if by_class:  # half as many chains, twice as many sweeps to arrive
+        chains, warm_up, least = max(chains // 2, CHAINS // 4), 2 * WARM_UP, 2
+    states = learn_columns(cells.n, cells.basis, settings.prior.alpha, rng, chains)
+    rho = np.broadcast_to(cells.v_hat / counts.N, (chains, *cells.v_hat.shape))
+    columns: Iterator[tuple[Columns, Floats, Floats]] = (
+        (state, draw_cells(state, cells.n, rng), rho) for state in states
+    )
+    arriving: Iterator[Any] = states
+    if by_class:
+        arriving = columns = draw_within_classes(
+            states, cells.n, cells.v, cells.basis, settings.prior.alpha, rng
+        )
+    batch = max(-(-settings.draws // chains), least * LEAST_SWEEPS)
+    next(islice(arriving, warm_up, None))
+    sweeps: list[dict[str, NDArray[Any]]] = []
+    for done in range(1, MOST_BATCHES + 1):
+        sweeps += (_sweep(cells, counts.L, settings, *one) for one in islice(columns, batch))
+        later = sweeps[-max(len(sweeps) // 2, batch) :]
+        kept = {name: np.stack([x[name] for x in later], axis=1) for name in later[0]}
+        total = kept["total"]
+        worst = max(rhat(total[:, :, g]) for g in range(K))  # chains, sweeps, classes
+        if settings.progress is not None:
+            settings.progress(done / MOST_BATCHES)
+        size = min(ess(total[:, :, g]) for g in range(K))
+        if worst < RHAT and size > settings.draws / PART:
+            break
+    return kept, float(worst), float(size)
+
+
+def _sweep(
+    cells: Cells, L: int, settings: Settings, state: Columns, c: Floats, rho: Floats
+) -> dict[str, NDArray[Any]]:
+    """Allocate units and sums given the columns of all chains; all that the answer needs."""
+    M, u_gl = allocate_cells(c, cells.v, cells.u, cells.w, settings.rng)
+    theta = c * rho[:, None]
+    merged = theta[:, :, 0, :0]
+    if settings.starts is not None:
+        flat = theta.reshape(*theta.shape[:2], L, -1)
+        merged = np.add.reduceat(flat, settings.starts, axis=3).reshape(*theta.shape[:2], -1)
+    theta, right = cells.by_label(theta, L), cells.basis.right
+    return {
+        "total": u_gl.sum(axis=(2, 3)),
+        "theta": theta.sum(axis=(3, 4)),
+        "M": cells.by_label(M, L).sum(axis=(3, 4)),
+        "kappa": state.kappa,
+        "lam": state.lam,
+        "b": state.b,
+        "right": state.b if right is None else _right(theta.sum(axis=3), right),
+        "merged": merged,
+    }
 
 
 def _right(theta: Floats, right: Floats) -> Floats:
