@@ -62,8 +62,9 @@ def in_cells(counts: Counts, settings: Settings) -> bool:
 class Cells(NamedTuple):
     """The counts as the chain takes them, by H = L·J predicted labels and strata, and B bands.
 
-    Bands of the value have S bands of the score each. `n` (K, H, B) audited units and `v_hat` (H, B) all units; `v`, `u` and `w` (H, B) are units, Σy
-    and Σy² of those that were not audited; `known` (K,) is what the audited ones hold.
+    Bands of the value have S bands of the score each. `n` (K, H, B) are audited units, `v_hat`
+    (H, B) all units; `v`, `u` and `w` (H, B) units, Σy and Σy² of those that were not audited;
+    `known` (K,) what the audited ones hold.
     """
 
     n: Integers
