@@ -76,9 +76,9 @@ class Cells(NamedTuple):
     basis: Frame
     S: int
 
-    def by_label(self, theta: Floats, L: int) -> Floats:
+    def by_label(self, x: NDArray[Any], L: int) -> NDArray[Any]:
         """Reshape (…, H, B) to (…, L, J·B/S, S): labels, strata and bands, bands of the score."""
-        return theta.reshape(*theta.shape[:-2], L, -1, self.S)
+        return x.reshape(*x.shape[:-2], L, -1, self.S)
 
 
 def cell_totals(counts: Counts, settings: Settings) -> Answer:
