@@ -4,9 +4,11 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from scipy import stats
+from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import learn_columns
+from trueup.draws.cells.columns import DF, SCALE, learn_columns
 from trueup.draws.cells.frame import frame
 from trueup.draws.cells.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess
@@ -19,14 +21,15 @@ ALPHA = np.array([[6.0, 3.0], [2.0, 5.0]])
 KNOWN = frame(N, V_HAT, Z, True)
 
 
-def shares(c, rho):
-    """β_1, and the first class's share of what the cells with the highest scores hold: (C, 2)."""
+def figures(state, c, rho):
+    """β_1, the first class's share of the cells with the highest scores, and log υ_1: (C, 3)."""
     theta = c * rho[:, None]
-    return np.stack([theta[:, 0].sum(axis=(1, 2)), theta[:, 0, :, 2].sum(axis=1)], axis=-1)
+    highest = theta[:, 0, :, 2].sum(axis=1)
+    return np.stack([theta[:, 0].sum(axis=(1, 2)), highest, np.log(state.upsilon[:, 0])], axis=-1)
 
 
 def weighted(rng, sweeps, sign=-1):
-    """Mean and variance of `shares` by draws for a random test set, weighted by Π β^(−n_g)."""
+    """Mean and variance of `figures` by draws for a random test set, weighted by Π β^(−n_g)."""
     found = []
     states = learn_columns(N, KNOWN, ALPHA, rng, chains=400)
     prior = ALPHA.sum(axis=0)[:, None] / 3
@@ -35,7 +38,7 @@ def weighted(rng, sweeps, sign=-1):
         rho = rng.standard_gamma(V_HAT + prior + N.sum(axis=0), (400, 2, 3))
         rho /= rho.sum(axis=(1, 2), keepdims=True)
         beta = np.einsum("cghb,chb->cg", c, rho)
-        found.append((shares(c, rho), sign * np.log(beta) @ N.sum(axis=(1, 2))))
+        found.append((figures(state, c, rho), sign * np.log(beta) @ N.sum(axis=(1, 2))))
     x, log_w = (np.concatenate(y) for y in zip(*found, strict=True))
     w = np.exp(log_w - log_w.max())
     w /= w.sum()
@@ -47,16 +50,30 @@ def weighted(rng, sweeps, sign=-1):
 def test_posterior_is_that_of_weighted_draws(rng):
     states = learn_columns(N, KNOWN, ALPHA, rng, chains=40)
     cells = draw_within_classes(states, N, V_HAT, KNOWN, ALPHA, rng)
-    x = np.stack([shares(c, rho) for _, c, rho in islice(cells, 100, 600)], axis=1)
+    x = np.stack([figures(*one) for one in islice(cells, 100, 600)], axis=1)
     mean, var, size = weighted(rng, 300)
     wrong, _, _ = weighted(rng, 50, sign=0)  # the planted bug: a test set drawn at random
     assert size > 100  # of the weights; below, the errors that follow from it say nothing
-    for q in range(2):
+    for q in range(3):
         mine = x[..., q]
         error = np.sqrt(var[q] * (1 / ess(mine) + 1 / size))
         assert abs(mine.mean() - mean[q]) < 5 * error
         assert abs(mine.var() / var[q] - 1) < 5 * np.sqrt(2 / ess(mine) + 2 / size) + 0.1
     assert abs(x[..., 0].mean() - wrong[0]) > 10 * np.sqrt(var[0] / ess(x[..., 0]))
+
+
+def test_without_units_the_scale_of_slopes_is_as_its_prior(rng):
+    """Planted bug: a Cauchy's density instead of the half-t's in one of its moves."""
+    none = np.zeros_like(N)
+    known = frame(none, V_HAT, Z, True)
+    states = learn_columns(none, known, ALPHA, rng, chains=40)
+    cells = draw_within_classes(states, none, V_HAT, known, ALPHA, rng)
+    sweeps = islice(cells, 50, 50 + more(1200))
+    upsilon = np.stack([state.upsilon[:, 0] for state, _, _ in sweeps], axis=1)
+    for times in (1, 3):
+        above = (upsilon > times * SCALE).astype(float)
+        p = 2 * stats.t.sf(times, DF)
+        assert abs(above.mean() - p) < 5 * np.sqrt(p * (1 - p) / ess(above))
 
 
 def test_unseen_units_make_the_test_set_random(rng):

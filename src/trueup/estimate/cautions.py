@@ -35,6 +35,11 @@ FEW = 5
 """Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
 
+THIN, MOST_OF = 30, 0.5
+"""Test units of a predicted class that holds more than half of the value; below that, 95% intervals
+of totals covered 90% (`python studies/real_classifiers.py --only imbalanced_20 --sizes 50 --designs
+by_prediction`)."""
+
 
 def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[str]:
     """Return every caution that these data and settings call for, in plain words."""
@@ -91,6 +96,8 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             f"Fewer than {FEW} test units have true class {named}: the interval of its total may "
             "be too narrow. Label more units, first those that are likely to be of that class."
         )
+    if counts.totals and method == "joint":
+        found += _thin(counts)
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
         bounds = {"share": TOLD_FROM_ZERO} | ({"total": TOTAL_FROM_ZERO} if counts.totals else {})
@@ -123,6 +130,19 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     return found
 
 
+def _thin(counts: Counts) -> list[str]:
+    """Say that a predicted class with most of the value has few test units."""
+    assert counts.u_hat is not None
+    audited, held = counts.n.sum(axis=0), np.abs(counts.u_hat)
+    thin = (audited < THIN) & (held > MOST_OF * held.sum()) & (audited < counts.v_hat)
+    return [
+        f"Only {audited[h]:,} test units were predicted {counts.predicted[h]!r}, which holds "
+        f"{held[h] / held.sum():.0%} of the value: the intervals of the totals may be too narrow. "
+        "Label more units of that prediction."
+        for h in np.flatnonzero(thin)
+    ]
+
+
 def labels_to_pay(
     figures: dict[str, NDArray[np.float64] | None], interval: float, n: int
 ) -> int | None:
@@ -152,7 +172,8 @@ def correction_warning(more: int, n: int, N: int) -> str:
     return (
         "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "
-        f"still holds. For a figure better than the predicted one, label {many} units first."
+        f"allows for that error. For a figure better than the predicted one, label {many} units "
+        "first."
     )
 
 

@@ -49,7 +49,7 @@ from trueup.numerics.arrays import Floats, Integers
 
 __all__ = ["CHAINS", "Changed", "Columns", "curve", "learn_columns"]
 
-SCALE, DF = 0.1, 4.0
+SCALE, DF = 0.2, 4.0
 """Scale and degrees of freedom of υ, per standard deviation of the score. With the tails of a
 Cauchy, three audited units of a class leave bends open that send half of all value to it."""
 STEEPEST = 3.0
@@ -301,8 +301,7 @@ def _stretch(
     factor = np.exp(0.6 / np.sqrt(upsilon.shape[1]) * rng.standard_normal(upsilon.shape))
     new = d * factor[:, None, None]
     there = fit(new)
-    tail = np.log1p((upsilon / SCALE) ** 2 / DF) - np.log1p((upsilon * factor / SCALE) ** 2 / DF)
-    prior = (DF + 1) / 2 * tail
+    prior = log_half_t(upsilon * factor) - log_half_t(upsilon)
     gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
     yes = -rng.standard_exponential(len(upsilon)) < gain
     return (
@@ -310,6 +309,11 @@ def _stretch(
         np.where(yes[:, None], upsilon * factor, upsilon),
         np.where(yes[:, None, None], there, here),
     )
+
+
+def log_half_t(upsilon: Floats) -> Floats:
+    """Log prior density of υ, up to a constant."""
+    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / SCALE) ** 2 / DF))
 
 
 def _half_t(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:

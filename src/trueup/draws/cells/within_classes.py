@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from trueup.draws.cells.columns import (
     KAPPAS,
-    SCALE,
     STEEPEST,
     Changed,
     Columns,
     curve,
+    log_half_t,
     reflected,
 )
 from trueup.draws.cells.frame import Frame
@@ -193,7 +193,7 @@ def _propose(
         factor = np.where(one, np.exp(rng.standard_normal((C, 1))), 1.0)
         d = d * factor[:, None, None]
         wide = state.upsilon * factor
-        log_prior = np.log1p((state.upsilon / SCALE) ** 2) - np.log1p((wide / SCALE) ** 2)
+        log_prior = log_half_t(wide) - log_half_t(state.upsilon)
         log_prior = (log_prior + np.log(factor)).sum(axis=1)
         moved = state._replace(s=s, d=d, lam=lam, upsilon=wide)
         step = d - state.d
