@@ -4,6 +4,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws.cells.columns import DF, KAPPAS, SCALE, learn_columns
@@ -138,3 +139,23 @@ def test_a_class_at_both_ends_is_found_there(rng):
     straight = learn_columns(n, known._replace(phi=known.phi[:1]), np.full((2, 1), 0.5), rng, 40)
     m = np.mean([state.m[:, 1, 0].mean(axis=0) for state in islice(straight, 60, 160)], axis=0)
     assert m[-1] < 0.4  # the planted bug: no bend
+
+
+def test_the_population_tells_slopes_too(rng):
+    """Scores that depend on the class alone; the planted bug: shares of rows instead of columns."""
+    edges = np.linspace(-3, 3, 13)
+    score = np.r_[edges[0], (edges[1:] + edges[:-1]) / 2, edges[-1]]
+    s = rng.random(20_000) < 0.1
+    h = np.where(rng.random(len(s)) < 0.1, ~s, s).astype(int)
+    band = np.digitize(rng.normal(np.where(s, 0.9, -0.1), 1.0), edges)
+    v_hat = np.zeros((2, len(score)), int)
+    np.add.at(v_hat, (h, band), 1)
+    errors = []
+    for _ in range(more(60)):
+        i = rng.choice(len(s), 400, replace=False)
+        n = np.zeros((2, *v_hat.shape), int)
+        np.add.at(n, (s[i].astype(int), h[i], band[i]), 1)
+        found = [implied_slopes(n, v_hat, score, strata=x)[0] for x in (False, True)]
+        errors.append([np.diff(x)[0] - 1.0 for x in found])
+    with_it, without = np.square(errors).mean(axis=0)
+    assert with_it < 0.5 * without

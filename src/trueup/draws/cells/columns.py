@@ -49,7 +49,7 @@ from trueup.numerics.arrays import Floats, Integers
 
 __all__ = ["CHAINS", "Changed", "Columns", "curve", "learn_columns"]
 
-SCALE, DF = 0.2, 4.0
+SCALE, DF = 0.1, 4.0
 """Scale and degrees of freedom of υ, per standard deviation of the score. With the tails of a
 Cauchy, three audited units of a class leave bends open that send half of all value to it."""
 STEEPEST = 3.0

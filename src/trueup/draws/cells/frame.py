@@ -52,7 +52,7 @@ def frame(
     few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`;
     `confidence` is the classifier's own score of each cell (H, B), and where it is right (K, H).
     """
-    slopes = implied_slopes(n, v_hat, z, within_classes)
+    slopes = implied_slopes(n, v_hat, z, within_classes, shares is not None)
     z = np.broadcast_to(z, v_hat.shape)
     p = v_hat / max(int(v_hat.sum()), 1)
     bend = BEND * np.sqrt(1 + z**2)
@@ -67,13 +67,20 @@ def frame(
 
 
 def implied_slopes(
-    n: Integers, v_hat: Integers, z: Floats, within_classes: bool = False
+    n: Integers,
+    v_hat: Integers,
+    z: Floats,
+    within_classes: bool = False,
+    strata: bool = False,
 ) -> tuple[Floats, Floats]:
     """Return the slopes s_g (K,) that homogeneity implies, and their standard errors.
 
     If scores within a class are normal with mean μ_g and a common variance, whatever the
-    prediction, the log odds of class g rise by μ_g/variance per unit of score. Units count by how
-    many of the population they stand for, v̂_h/n_h; alike if they were drawn within true classes.
+    prediction, the log odds of class g rise by μ_g/variance per unit of score. Two things tell μ:
+    the audited units of a class, which count by how many of the population they stand for, v̂_h/n_h
+    (alike if they were drawn within true classes); and the population, since the mean score of a
+    predicted class is Σ_g c_gh μ_g. That is known but for the error of c, the audited shares. It
+    is not used with audit strata, which may be size classes.
 
     Parameters
     ----------
@@ -83,9 +90,11 @@ def implied_slopes(
         Units of the population.
     z : (B,) or (H, B) ndarray
         Score of each band, or of each cell.
+    within_classes, strata : bool
+        Whether the test set was drawn within true classes, or within audit strata.
     """
-    n_h = n.sum(axis=(0, 2))
-    weight = np.where(within_classes, 1.0, v_hat.sum(axis=1) / np.maximum(n_h, 1))
+    K, n_h, v_h = len(n), n.sum(axis=(0, 2)), v_hat.sum(axis=1)
+    weight = np.where(within_classes, 1.0, v_h / np.maximum(n_h, 1))
     weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
     w = n * weight[:, None]
     units = w.sum(axis=(1, 2))
@@ -94,22 +103,37 @@ def implied_slopes(
     within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
     squares = (w * weight[:, None]).sum(axis=(1, 2))
     effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 1e-9)
-    centre, error = _shrunk(mean, np.sqrt(within / effective))
+    centre, error = _shrunk(np.eye(K), mean, within / effective)
+    if not (within_classes or strata):
+        some = v_h > 0
+        c = ((n.sum(axis=2) + 1.0 / K) / (n_h + 1.0))[:, some]
+        z_h = (v_hat * z).sum(axis=1)[some] / v_h[some]
+        for _ in range(2):  # the error of Σ_g c_gh μ_g depends on μ
+            spread = centre**2 @ c - (centre @ c) ** 2
+            noise = spread / (n_h[some] + 2.0) + within / v_h[some]
+            A = np.concatenate([np.eye(K), c.T])
+            seen, errors = np.append(mean, z_h), np.append(within / effective, noise)
+            centre, error = _shrunk(A, seen, errors)
     return centre / within, error / within
 
 
-def _shrunk(mean: Floats, error: Floats) -> tuple[Floats, Floats]:
-    """Posterior mean and sd of μ_g ~ N(0, τ²), τ ~ half-Cauchy(APART), given means with errors.
+def _shrunk(A: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Posterior mean and sd of μ_g ~ N(0, τ²), τ ~ half-Cauchy(APART), given Aμ + errors.
 
-    A class with few audited units is drawn to the others unless its values are clearly apart.
+    `noise` are the variances of the errors. A class with few audited units is drawn to the others
+    unless its values are clearly apart.
     """
-    tau2 = APARTS[:, None] ** 2
-    fit = -0.5 * (np.log(tau2 + error**2) + mean**2 / (tau2 + error**2)).sum(axis=1)
+    tau2 = APARTS[:, None, None] ** 2
+    covariance = tau2 * (A @ A.T) + np.diag(noise)
+    inverse = np.linalg.inv(covariance)
+    fit = -0.5 * (np.linalg.slogdet(covariance)[1] + seen @ (inverse @ seen[:, None])[..., 0].T)
     weight = np.exp(fit - fit.max()) * APARTS / (1 + (APARTS / APART) ** 2)  # a grid even in log τ
-    weight = (weight / weight.sum())[:, None]
-    believed = tau2 / (tau2 + error**2)
-    centre = (weight * believed * mean).sum(axis=0)
-    square = (weight * (believed * error**2 + (believed * mean) ** 2)).sum(axis=0)
+    weight = weight / weight.sum()
+    gain = tau2 * (A.T @ inverse)
+    each = gain @ seen
+    variance = tau2[..., 0] * (1 - np.einsum("tkm,mk->tk", gain, A))
+    centre = weight @ each
+    square = weight @ (variance + each**2)
     return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
 
 
