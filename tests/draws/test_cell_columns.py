@@ -145,7 +145,7 @@ def test_the_population_tells_slopes_too(rng):
     """Scores that depend on the class alone; the planted bug: shares of rows instead of columns."""
     edges = np.linspace(-3, 3, 13)
     score = np.r_[edges[0], (edges[1:] + edges[:-1]) / 2, edges[-1]]
-    s = rng.random(20_000) < 0.1
+    s = rng.random(200_000) < 0.1
     h = np.where(rng.random(len(s)) < 0.1, ~s, s).astype(int)
     band = np.digitize(rng.normal(np.where(s, 0.9, -0.1), 1.0), edges)
     v_hat = np.zeros((2, len(score)), int)
@@ -158,4 +158,4 @@ def test_the_population_tells_slopes_too(rng):
         found = [implied_slopes(n, v_hat, score, strata=x)[0] for x in (False, True)]
         errors.append([np.diff(x)[0] - 1.0 for x in found])
     with_it, without = np.square(errors).mean(axis=0)
-    assert with_it < 0.5 * without
+    assert with_it < 0.8 * without
