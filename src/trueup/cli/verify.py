@@ -13,8 +13,8 @@ def verify(
 ) -> None:
     """Check that intervals cover and figures are right: one table, exit code 1 if any is not.
 
-    Simulation-based calibration, coverage and error over a grid of cases with a known truth,
-    published figures, and other packages on the same input.
+    Simulation-based calibration, coverage and error over a grid of cases with a known truth, and
+    published figures.
     """
     import json
 
