@@ -243,7 +243,7 @@ class Estimate:
     def rank(self) -> list[dict[str, Any]]:
         """Return the rank of each group per class, 1 for the largest, with interval."""
         if self.groups is None:
-            raise OptionError("Ranks compare groups.", hint="give `by`.")
+            raise OptionError("`rank` needs groups; got an estimate without `by`.")
         return self._derived(derived.rank(self._joint_draws(), self.info["interval"]))
 
     def probability(self, above: float) -> list[dict[str, Any]]:

@@ -225,8 +225,8 @@ def _prior_weight(counts: Counts, prior: Any) -> Finding:
         "weight of the prior",
         invented.tolist(),
         bool(invented[least] > units),
-        f"prior {prior.name!r} counts as {invented[least]:g} in addition to the {units:,} test "
-        f"units of {counts.classes[least]!r}, the class where it weighs most",
+        f"most in class {counts.classes[least]!r}: there prior {prior.name!r} counts as "
+        f"{invented[least]:g} test units, beside {units:,} audited ones",
     )
 
 
@@ -236,7 +236,7 @@ def _rates(counts: Counts) -> list[Finding]:
         return [Finding("growth of errors", None, True, words)]
     P = plug_in(counts.n)
     det, condition = float(np.linalg.det(P)), float(np.linalg.cond(P))
-    words = f"an error in the rates may grow {condition:.3g} times in the totals (condition of P̂)"
+    words = f"errors of the rates may be {condition:.3g} times as large in totals (condition of P̂)"
     if not np.isfinite(condition) or condition > 1e12:
         condition, words = None, "predictions do not tell some classes apart (P̂ is singular)"  # type: ignore[assignment]
     return [
@@ -244,7 +244,7 @@ def _rates(counts: Counts) -> list[Finding]:
             "classes told apart",
             det,
             det <= 0,
-            f"{det:.3g}, where 1 is perfect and 0 tells nothing (determinant of P̂)",
+            f"{det:.3g}, where 1 is perfect and 0 is not at all (determinant of P̂)",
         ),
         Finding(
             "growth of errors", condition, condition is None or condition > ILL_CONDITIONED, words
