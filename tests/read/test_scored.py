@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.read.by_hand import fine_scores
 from tests.read.makers import ENGINES, make
 
 from trueup.errors import DataError
 from trueup.read import open_table
-from trueup.read.table import CONTRADICTS, Score, fine_scores, score_of
+from trueup.read.table import CONTRADICTS, Score, score_of
 
 rng = np.random.default_rng(12)
 UNITS = 600
