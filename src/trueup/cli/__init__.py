@@ -82,7 +82,7 @@ def check(
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
     if strict and found.doubts:
-        refuse(f"{len(found.doubts)} of {len(found.findings)} answers give reason to doubt.")
+        refuse(f"there is reason to doubt in {len(found.doubts)} of {len(found.findings)} answers.")
 
 
 @main.command()
