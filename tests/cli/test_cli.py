@@ -361,7 +361,7 @@ def test_a_strict_check_fails_on_doubts(tmp_path):
     few.write_text("id,true\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(0, 90, 3)))
     result = CliRunner().invoke(main, ["check", files[0], str(few), "--id", "id", "--strict"])
     assert result.exit_code == 3
-    assert "give reason to doubt" in result.stderr
+    assert "there is reason to doubt" in result.stderr
 
 
 @pytest.mark.parametrize("cells", ["", ",1,7"])

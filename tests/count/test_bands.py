@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.read.by_hand import fine_bands
 
 from trueup.count.bands import in_order, merge_bands, scores
-from trueup.read.table import NO_BAND, ZERO, fine_bands
+from trueup.read.table import NO_BAND, ZERO
 
 
 def test_bands_are_in_the_order_of_their_values(rng):

@@ -3,10 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.read.by_hand import fine_scores
 
 import trueup as tu
 from trueup.estimate.assumptions import score_as_given, score_helps
-from trueup.read.table import fine_scores, score_of
+from trueup.read.table import score_of
 
 N = 4_000
 

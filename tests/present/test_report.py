@@ -198,8 +198,8 @@ def test_figures_are_those_of_the_rows():
 def test_technical_terms_come_after_plain_words():
     said = " ".join(Reader(section(report_html(counts()), "Design check")).text)
     for plain, technical in (
-        ("where 1 is perfect and 0 tells nothing", "determinant of P̂"),
-        ("may grow", "condition of P̂"),
+        ("where 1 is perfect and 0 is not at all", "determinant of P̂"),
+        ("as large in totals", "condition of P̂"),
     ):
         assert 0 < said.index(plain) < said.index(technical)
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.read.by_hand import fine_bands, fine_scores
 from tests.read.makers import ENGINES, make
 
 from trueup.errors import DataError
 from trueup.read import open_table
-from trueup.read.table import CONTRADICTS, Score, fine_scores, score_of
+from trueup.read.table import CONTRADICTS, Score, score_of
 
 rng = np.random.default_rng(12)
 UNITS = 600
@@ -46,6 +47,16 @@ def test_bands_of_a_score_are_those_of_every_engine(engine, folder, servers):
     wrong = own < P.max(axis=1) - 1e-9
     assert wrong.any()
     assert dict(zip(each.keys, each.units.tolist(), strict=True)) == by_hand(own, wrong)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bands_of_a_value_are_those_of_every_engine(engine, folder, servers):
+    """Planted bug: the sign forgotten."""
+    table = open_table(make(engine, TABLE, folder, servers), "predictions")
+    found = table.banded("band", "margin").tally(["band"], None)
+    every, units = np.unique(fine_bands(MARGIN), return_counts=True)
+    expected = dict(zip([(band,) for band in every.tolist()], units.tolist(), strict=True))
+    assert dict(zip(found.keys, found.units.tolist(), strict=True)) == expected
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars", "polars-lazy", "pyarrow", "parquet", "csv"])

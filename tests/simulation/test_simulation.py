@@ -91,41 +91,6 @@ def test_an_audited_population_is_known(design, rng):
     np.testing.assert_allclose(study.t.sum(axis=1), study.u_hat)
 
 
-def test_strata_have_their_own_rates(rng):
-    rates = np.stack([P, np.eye(3)])
-    study = simulate(
-        rates, n=100, N=[1000, 3000], base_rates=[BETA, [0.5, 0.5, 0.0]], replications=800,
-        seed=seed(rng),
-    )  # fmt: skip
-    near(study.v_hat, 1000 * BETA @ P + np.array([1500, 1500, 0]))
-    s = np.repeat([0, 1, 2, 0, 1], [200, 300, 500, 1500, 1500])
-    strata = np.repeat([0, 1], [1000, 3000])
-    units = simulate(
-        rates, n=100, true=s, strata=strata, values=np.ones(4000), replications=800, seed=seed(rng)
-    )
-    near(units.u_hat, 1000 * BETA @ P + np.array([1500, 1500, 0]))
-    near(units.n, study.n.mean(axis=0), 5 * study.n.std(axis=0) / np.sqrt(800))
-
-
-@pytest.mark.parametrize("design", ["random", "shifted"])
-def test_rates_may_depend_on_the_value(design, rng):
-    """Units of value 2 are never wrong; those of value 1 half the time."""
-
-    def rates(y):
-        wrong = np.where(y > 1.5, 0.0, 0.5)
-        return np.stack([np.stack([1 - wrong, wrong], 1), np.stack([wrong, 1 - wrong], 1)], 1)
-
-    y = np.tile([1.0, 2.0], 500)
-    s = np.repeat([0, 1], 500)
-    study = simulate(
-        rates, n=40, true=s, values=y, design=design, replications=800, seed=seed(rng),
-        test_base_rates=[0.9, 0.1] if design == "shifted" else None,
-    )  # fmt: skip
-    near(study.u_hat, [0.5 * 250 + 500 + 0.5 * 250] * 2)
-    wrong = study.n[:, 0, 1] / np.maximum(study.n[:, 0].sum(axis=1), 1)
-    near(wrong, 0.25)
-
-
 def test_bernoulli_places_are_a_bernoulli_process(rng):
     places = _bernoulli(0.3, 100_000, rng)
     assert (np.diff(places) > 0).all()
@@ -208,7 +173,6 @@ def test_a_replication_is_a_bag_of_counts(rng):
         ({"replications": 0}, "replications"),
         ({"values": [1.0, 2.0]}, "values"),
         ({"classes": ["a"]}, "classes"),
-        ({"P": lambda y: y}, "need `values`"),
     ],
 )
 def test_mistakes_are_named(change, words):

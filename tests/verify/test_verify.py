@@ -148,7 +148,7 @@ def test_the_quick_form_passes_and_is_json(monkeypatch):
     assert answer["info"]["seed"] == int(chosen)
     assert answer["info"]["breaches"] == 0
     sections = {row["section"] for row in answer["rows"]}
-    assert sections == {"calibration", "coverage", "error", "groups", "published", "peers"}
+    assert sections == {"calibration", "coverage", "error", "groups", "published"}
 
 
 def test_a_breach_is_exit_code_1(monkeypatch):

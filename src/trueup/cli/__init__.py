@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup import __version__
-from trueup.cli import options as shared
 from trueup.cli.console import Command, progress_bar, quiet_warnings, refuse
 from trueup.cli.counts import counts
 from trueup.cli.draw import draw
-from trueup.cli.options import labels_of
+from trueup.cli.options import COLUMNS, WRITTEN, labels_of, takes, takes_tables
 from trueup.cli.serve import serve
 from trueup.cli.study import compare, paper, plan
 from trueup.cli.verify import verify
@@ -37,88 +36,19 @@ def main() -> None:
     """Totals you can defend, from classes a model predicted."""
 
 
-case_options = shared.together(
-    click.option("--design", default="random", help=shared.DESIGN),
-    shared.prior_option,
-    click.option(
-        "--overlap/--no-overlap",
-        default=None,
-        help="Whether the audited units are in the population. [default: yes, except with --design "
-        "shifted]",
-    ),
-)
-estimate_options = shared.together(
-    case_options,
-    click.option("--method", default="auto", help=shared.METHOD),
-    shared.matrix_option("--rates", "P", help="Known error rates, rows true: 0.9,0.1;0.2,0.8."),
-    click.option(
-        "--noise/--no-noise",
-        default=True,
-        help="Whether the interval includes the chance of which units are misclassified.",
-    ),
-    click.option(
-        "--sample-of", help="Size of the population that the table is a sample of, or inf."
-    ),
-    shared.run_options(4000, auto=True),
-    shared.seconds_option,
-    click.option("--output", type=click.Path(), help="Write to FILE.csv, .parquet or .json."),
-    click.option("--report", type=click.Path(), help="Write a report to FILE.html."),
-    click.option(
-        "--max-cv",
-        type=click.FloatRange(min=0, min_open=True),
-        help="Exit with code 3 if the standard deviation of a figure is above this share of it.",
-    ),
-    click.option(
-        "--keep-on-interrupt",
-        is_flag=True,
-        help="Ctrl-C while chains run gives the answer from the draws so far.",
-    ),
-)
-
-
-by_option = click.option("--by", multiple=True, help="Column: report per group. May be repeated.")
-score_option = click.option(
-    "--score",
-    multiple=True,
-    help="Column of the confidence in the predicted class; or repeated, one for each class in the "
-    "order of --classes.",
-)
-strata_option = click.option(
-    "--strata", multiple=True, help="Column within which error rates differ. May be repeated."
+CASE = "design prior overlap"
+ESTIMATE = (
+    f"{CASE} method rates noise sample-of draws interval seed json quiet seconds output report "
+    "max-cv keep-on-interrupt"
 )
 
 
 @main.command()
-@shared.column_options(required=True)
-@score_option
-@by_option
-@click.option(
-    "--margin",
-    multiple=True,
-    help="Some of the --by columns: groups are added up over the others. May be repeated.",
+@takes_tables(required=True)
+@takes(
+    f"{COLUMNS} score by margin period panel strata drawn-within pooling probability cluster count "
+    f"squares {WRITTEN} {ESTIMATE}"
 )
-@click.option("--period", help="Column with the period (2024-03, …) of each unit: a series.")
-@click.option(
-    "--panel",
-    type=float,
-    default=0.0,
-    help="With --period: share of units that are also in the next period, with the same labels.",
-)
-@strata_option
-@click.option(
-    "--drawn-within",
-    multiple=True,
-    help="Column within which the test set was drawn, with any allocation. May be repeated.",
-)
-@click.option(
-    "--pooling",
-    default="partial",
-    help="How far the rates of strata are pooled: partial, none or complete.",
-)
-@shared.unit_options
-@shared.aggregated_options
-@shared.written_options
-@estimate_options
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
 ) -> None:
@@ -133,15 +63,8 @@ def correct(
 
 
 @main.command()
-@shared.column_options(required=True)
-@score_option
-@by_option
-@strata_option
-@shared.aggregated_options
-@shared.written_options
-@case_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
-@click.option("--strict", is_flag=True, help="Exit with code 3 if anything gives reason to doubt.")
+@takes_tables(required=True)
+@takes(f"{COLUMNS} score by strata count squares {WRITTEN} {CASE} json strict")
 def check(
     predictions: str,
     test_set: str,
@@ -159,40 +82,14 @@ def check(
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
     if strict and found.doubts:
-        refuse(f"{len(found.doubts)} of {len(found.findings)} answers give reason to doubt.")
+        refuse(f"there is reason to doubt in {len(found.doubts)} of {len(found.findings)} answers.")
 
 
 @main.command()
-@shared.matrix_option(
-    "--test", help='Test counts, rows true: "4,1;2,3", or a CSV file with labels.'
+@takes(
+    "test studies between predicted-counts predicted-sums predicted-squares test-sums test-squares "
+    f"classes predicted-classes {ESTIMATE}"
 )
-@shared.matrix_option(
-    "--studies",
-    help="Instead of --test: a CSV file with a row for each published study of a class. Its first "
-    "column is the true class, the others count the units predicted as each class.",
-)
-@click.option(
-    "--between",
-    type=float,
-    default=0.5,
-    help="With --studies: how far rates differ between studies, on the logit scale. 0: not at all.",
-)
-@shared.list_option(
-    "--predicted-counts",
-    required=True,
-    help="Units per predicted class, in the order of the columns of --test: 10,90.",
-)
-@shared.list_option("--predicted-sums", help="Sum of the value per predicted class.")
-@shared.list_option("--predicted-squares", help="Sum of the squared value per predicted class.")
-@shared.matrix_option("--test-sums", help="Sum of the value of the test units per cell, as --test.")
-@shared.matrix_option("--test-squares", help="Sum of their squared values, as --test.")
-@shared.classes_option
-@click.option(
-    "--predicted-classes",
-    help="Names of the columns of --test, separated by commas, where they are not the classes: "
-    "a label such as 'unknown' is a column without a row.",
-)
-@estimate_options
 def numbers(classes: str | None, predicted_classes: str | None, **options: Any) -> None:
     """Correct counts or totals that you already have as numbers."""
     import trueup
@@ -212,13 +109,7 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
 
 
 @main.command()
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    default=Path("trueup-demo"),
-    help="Where the tables and the report are written.",
-)
-@click.option("--seed", type=int, default=2019, help="The same seed gives the same data.")
+@takes("folder seed", "demo")
 def demo(folder: Path, seed: int) -> None:
     """Make a data set like the paper's, correct it with each method, and compare with the truth."""
     from trueup.cli.demo import run_demo

@@ -5,16 +5,12 @@ from typing import Any
 import click
 
 from trueup.cli.console import Command, quiet_warnings
-from trueup.cli.options import aggregated_options, column_options, labels_of
+from trueup.cli.options import COLUMNS, labels_of, takes, takes_tables
 
 
 @click.command(cls=Command)
-@column_options(required=True)
-@aggregated_options
-@click.option(
-    "--overlap/--no-overlap", default=True, help="Whether the audited units are in the population."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
+@takes_tables(required=True)
+@takes(f"{COLUMNS} count squares overlap json", "counts")
 def counts(
     predictions: str, test_set: str, classes: str | None, as_json: bool, **options: Any
 ) -> None:

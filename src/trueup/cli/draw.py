@@ -5,28 +5,14 @@ from typing import Any
 import click
 
 from trueup.cli.console import Command
-from trueup.cli.options import written_options
+from trueup.cli.options import WRITTEN, takes
 
 
 @click.command(cls=Command)
 @click.argument("predictions", type=click.Path())
-@click.option("-n", "n", type=int, required=True, help="How many units to label.")
-@click.option("--id", default="id", help="Column that names each unit once.")
-@click.option("--within", multiple=True, help="Column: draw within its labels. May be repeated.")
-@click.option("--by-prediction", is_flag=True, help="Draw within predicted classes.")
-@click.option("--size", help="Column: draw with probability proportional to it, such as turnover.")
-@click.option(
-    "--allocation",
-    type=click.Choice(["proportional", "equal"]),
-    help="How units are spread over strata. [default: equal over predicted classes, otherwise "
-    "proportional]",
+@takes(
+    f"n id within by-prediction size allocation predicted true show seed {WRITTEN} output", "draw"
 )
-@click.option("--predicted", default="predicted", help="Column of the predicted class.")
-@click.option("--true", default="true", help="Name of the column that auditors fill in.")
-@click.option("--show", multiple=True, help="Column that auditors see; by default all, up to 30.")
-@click.option("--seed", type=int, help="The same seed draws the same units.")
-@written_options
-@click.option("--output", type=click.Path(), required=True, help="Write to FILE.csv.")
 def draw(predictions: str, output: str, **options: Any) -> None:
     """Draw the units of PREDICTIONS to label, and write a work list that records how.
 

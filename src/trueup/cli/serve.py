@@ -3,13 +3,11 @@
 import click
 
 from trueup.cli.console import Command
+from trueup.cli.options import takes
 
 
 @click.command(cls=Command)
-@click.option("--host", default="127.0.0.1", help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8080, help="Or the next free port.")
-@click.option("--max-upload", default="200MB", help="The largest file.")
-@click.option("--open/--no-open", "open_page", default=None, help="Open it in the browser.")
+@takes("host port max-upload open")
 def serve(host: str, port: int, max_upload: str, open_page: bool | None) -> None:
     """Open a page where numbers or files can be corrected without any code.
 

@@ -6,52 +6,21 @@ from typing import Any
 
 import click
 
-from trueup.cli import options as shared
 from trueup.cli.console import Command, progress_bar, quiet_warnings
-from trueup.cli.options import labels_of
+from trueup.cli.options import COLUMNS, WRITTEN, labels_of, takes, takes_tables
 from trueup.errors import OptionError
 from trueup.text import listed
 
-case_options = shared.together(
-    shared.column_options(required=False),
-    shared.matrix_option(
-        "--rates",
-        help='Assumed error rates, rows true: "0.9,0.1;0.2,0.8", a CSV file, or one number: the '
-        "share predicted right in every class.",
-    ),
-    shared.list_option("--base-rates", help="Assumed shares of the true classes: 0.1,0.9."),
-    click.option("--units", "N", type=int, help="Assumed size of the population."),
-    click.option(
-        "--spread",
-        type=float,
-        help="Assumed values to total: lognormal with this spread; 0 for equal values.",
-    ),
-    shared.list_option("--means", help="Their mean per true class: 1,3. [default: 1]"),
-    shared.list_option("--test-base-rates", help="Shares of the classes in a shifted test set."),
-    click.option(
-        "--interest",
-        multiple=True,
-        help="The class that matters; may be repeated with --next. [default: the smallest]",
-    ),
-    shared.prior_option,
-    shared.run_options(1000),
-    click.option("--plot", type=click.Path(), help="Write a chart to FILE.svg or .png."),
+CASE = (
+    f"{COLUMNS} rates base-rates units spread means test-base-rates interest prior draws interval "
+    "seed json quiet plot"
 )
 
 
 @click.command(cls=Command)
-@case_options
-@shared.list_option(
-    "--test-size", help="Test units: 200, or per class 100,100. [default: those of TEST_SET]"
-)
-@click.option("--design", default="random", help=shared.DESIGN)
-@click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    help="Compare only this method; may be repeated. One of those of `trueup correct`.",
-)
-@click.option("--replications", type=int, default=400, help="Simulated test sets.")
+@takes_tables(required=False)
+@takes(CASE, "study")
+@takes("test-size design method replications", "compare")
 def compare(
     plot: str | None, as_json: bool, quiet: bool, test_size: list[float] | None, **options: Any
 ) -> None:
@@ -79,29 +48,13 @@ def compare(
 
 
 @click.command(cls=Command)
-@case_options
-@shared.written_options
-@click.option("--half-width", type=float, help="The half-width of the interval to reach.")
-@click.option("--cv", type=float, help="Or the coefficient of variation to reach: 0.05.")
-@click.option("--next", "next_", type=int, help="Say which units to audit next: how many.")
-@click.option(
-    "--certainty", type=int, default=0, help="Always audit this many of the largest units."
+@takes_tables(required=False)
+@takes(CASE, "study")
+@takes(
+    f"{WRITTEN} half-width cv next certainty worth cost output design allocation method "
+    "replications",
+    "plan",
 )
-@click.option(
-    "--worth", type=float, help="How many test units' worth of knowledge the assumed rates are."
-)
-@click.option("--cost", default="1", help="Cost of a label, or by predicted class: a=1,b=5.")
-@click.option("--output", type=click.Path(), help="Write the units of --next to label to FILE.csv.")
-@click.option("--design", default="by_prediction", help=shared.DESIGN)
-@click.option(
-    "--allocation",
-    "allocations",
-    multiple=True,
-    default=("proportional", "equal", "neyman"),
-    help="How test units are spread over predicted classes; may be repeated.",
-)
-@click.option("--method", default="auto", help=shared.METHOD)
-@click.option("--replications", type=int, default=100, help="Simulated test sets.")
 def plan(
     plot: str | None,
     as_json: bool,
@@ -141,15 +94,7 @@ def plan(
 
 @click.command(cls=Command)
 @click.argument("what", type=click.Choice(["examples", "table1", "figures"]), default="examples")
-@click.option("--replications", type=int, default=1000, help="How often Table 1 is simulated.")
-@click.option("--seed", type=int, default=2019, help="The same seed gives the same figures.")
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    default=Path("trueup-figures"),
-    help="Where figures are written.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print Table 1 as JSON.")
+@takes("replications seed folder json", "paper")
 def paper(what: str, replications: int, seed: int, folder: Path, as_json: bool) -> None:
     """Reproduce the paper (Meertens et al., 2019): its examples, Table 1 or its figures."""
     with progress_bar() as bar, quiet_warnings():

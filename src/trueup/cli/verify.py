@@ -3,21 +3,18 @@
 import click
 
 from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.options import takes
 
 
 @click.command(cls=Command)
-@click.option("--quick", is_flag=True, help="Minutes instead of a quarter of an hour.")
-@click.option("--seed", type=int, help="The same seed gives the same table. [default: a fresh one]")
-@click.option("--processes", type=int, help="How many at once. [default: 2]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON to standard output.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@takes("quick seed processes json quiet", "verify")
 def verify(
     quick: bool, seed: int | None, processes: int | None, as_json: bool, quiet: bool
 ) -> None:
     """Check that intervals cover and figures are right: one table, exit code 1 if any is not.
 
-    Simulation-based calibration, coverage and error over a grid of cases with a known truth,
-    published figures, and other packages on the same input.
+    Simulation-based calibration, coverage and error over a grid of cases with a known truth, and
+    published figures.
     """
     import json
 

@@ -45,7 +45,7 @@ def bin_tables(
         raise DataError(
             f"Rates that depend on {column!r} need at least {2 * LEAST} test units with different "
             f"values; got {len(x)} units with {len(middles) + 1} values.",
-            hint="leave the column out.",
+            hint="use a prior that does not depend on that column.",
         )
     # an edge lies between two values, so that equal ones stay together
     wanted = np.quantile(x, np.arange(1, bins) / bins)

@@ -1,4 +1,9 @@
-"""Priors that are not conjugate, by NUTS: NumPyro's, the extra ``mcmc``."""
+"""Priors that are not conjugate, by NUTS: NumPyro's, the extra ``mcmc``.
+
+The chains of `pair_walk` need no gradient and no other package, but do not take its place: with
+`prior.hierarchical()`, eight classes and a shifted test set of 240 units, they had R-hat 1.73 after
+66 s of processor time, where NUTS had 1.005 after 29 s.
+"""
 
 from collections.abc import Callable
 from typing import Any

@@ -57,9 +57,9 @@ class Spread(NamedTuple):
 def spread(draws: Floats, interval: float = 0.95) -> Spread:
     """Summarise over the first axis; undefined draws (NaN) are left out, NaN where all are."""
     many = (~np.isnan(draws)).sum(axis=0)
-    mean = _divide(np.nansum(draws, axis=0), many)
+    mean = divide(np.nansum(draws, axis=0), many)
     squares = np.nansum((draws - mean) ** 2, axis=0)
-    sd = np.sqrt(_divide(squares, np.maximum(many - 1, 0)))
+    sd = np.sqrt(divide(squares, np.maximum(many - 1, 0)))
     return Spread(mean, sd, *summarise_draws(draws, interval)[1:])
 
 
@@ -80,10 +80,10 @@ def accuracies(M: NDArray[Any], column: Sequence[int | None]) -> dict[str, Float
     right = np.where(named, M[:, np.arange(len(at)), at], 0)
     true, predicted = M.sum(axis=2), np.where(named, M.sum(axis=1)[:, at], 0)
     return {
-        "recall": _divide(right, true),
-        "precision": _divide(right, predicted),
-        "f1": _divide(2 * right, true + predicted),
-        "accuracy": _divide(right.sum(axis=1), M.sum(axis=(1, 2))),
+        "recall": divide(right, true),
+        "precision": divide(right, predicted),
+        "f1": divide(2 * right, true + predicted),
+        "accuracy": divide(right.sum(axis=1), M.sum(axis=(1, 2))),
     }
 
 
@@ -135,53 +135,24 @@ def independent(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def shares(draws: Floats) -> Floats:
-    """The share of each class, draw by draw."""
-    return _divide(draws, draws.sum(axis=-1, keepdims=True))
+    """The share of each class within its group (or within the whole, for draws (R, K))."""
+    return divide(draws, draws.sum(axis=-1, keepdims=True))
 
 
-def ratio(x: Floats, by: Floats, interval: float = 0.95) -> Figure:
-    """The ratio of two figures, draw by draw."""
-    return summarise_draws(_divide(x, by), interval)
-
-
-def share(draws: Floats, interval: float = 0.95) -> Figure:
-    """The share of each class within its group (or within the whole, for draws (R, K)).
-
-    Examples
-    --------
-    >>> share(np.array([[1.0, 3.0], [1.0, 3.0]])).estimate
-    array([0.25, 0.75])
-    """
-    return summarise_draws(shares(draws), interval)
-
-
-def contrast(a: Floats, b: Floats, interval: float = 0.95) -> Figure:
-    """The difference b − a of two groups, such as two months, from their joint draws (R, …)."""
-    return summarise_draws(b - a, interval)
-
-
-def growth(a: Floats, b: Floats, interval: float = 0.95) -> Figure:
-    """The relative change (b − a)/a from one group to another, from their joint draws (R, …).
-
-    Where a is 0 and b is not, growth is infinite on that draw.
-    """
-    return summarise_draws(_divide(b - a, a), interval)
-
-
-def rank(draws: Floats, interval: float = 0.95) -> Figure:
+def ranks(draws: Floats) -> Floats:
     """The rank of each group among the groups, per class (R, G, K): 1 is the largest.
 
     Groups that tie on a draw get the mean of the ranks they take up.
     """
     smaller = np.sort(draws, axis=1)
     R, G, K = draws.shape
-    ranks = np.empty((R, G, K))
+    found = np.empty((R, G, K))
     for r in range(R):  # a search for each draw: memory stays at the size of the draws
         for g in range(K):
             left = np.searchsorted(smaller[r, :, g], draws[r, :, g], side="left")
             right = np.searchsorted(smaller[r, :, g], draws[r, :, g], side="right")
-            ranks[r, :, g] = G - (left + right - 1) / 2
-    return summarise_draws(ranks, interval)
+            found[r, :, g] = G - (left + right - 1) / 2
+    return found
 
 
 def probability_above(draws: Floats, threshold: ArrayLike) -> Floats:
@@ -195,6 +166,7 @@ def probability_above(draws: Floats, threshold: ArrayLike) -> Floats:
     return np.asarray((draws > np.asarray(threshold)).mean(axis=0))
 
 
-def _divide(x: NDArray[Any], by: NDArray[Any]) -> Floats:
+def divide(x: NDArray[Any], by: NDArray[Any]) -> Floats:
+    """Divide; 0/0 is NaN, and growth from 0 is infinite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(x / by)

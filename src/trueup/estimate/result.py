@@ -93,7 +93,7 @@ class Estimate:
 
     def share(self) -> list[dict[str, Any]]:
         """Return the share of each class within its group (or within the whole), with interval."""
-        return self._derived(derived.share(self._joint_draws(), self.info["interval"]))
+        return self._derived(derived.shares(self._joint_draws()))
 
     def contrast(
         self, a: Hashable, b: Hashable = None, *, share: bool = False
@@ -123,8 +123,8 @@ class Estimate:
         if not isinstance(a, Estimate) and self.groups is None:
             one, other = one[:, [self._class(a)]], other[:, [self._class(b)]]
         interval = self.info["interval"]
-        difference = derived.contrast(one, other, interval)
-        growth = derived.growth(one, other, interval)
+        difference = derived.summarise_draws(other - one, interval)
+        growth = derived.summarise_draws(derived.divide(other - one, one), interval)
         return [
             row
             | {name: _plain(x[g]) for name, x in difference._asdict().items()}
@@ -194,8 +194,7 @@ class Estimate:
                 hint="correct without `by`; for one group, correct it as a table of its own.",
             )
         units = self._error_matrix().sum(axis=2)
-        found = derived.ratio(self._joint_draws(), units, self.info["interval"])
-        return _rows({}, self.classes, found._asdict())
+        return self._derived(derived.divide(self._joint_draws(), units))
 
     def accuracy(self) -> list[dict[str, Any]]:
         """Return recall, precision and F1 of each class and the overall accuracy, with intervals.
@@ -243,8 +242,8 @@ class Estimate:
     def rank(self) -> list[dict[str, Any]]:
         """Return the rank of each group per class, 1 for the largest, with interval."""
         if self.groups is None:
-            raise OptionError("Ranks compare groups.", hint="give `by`.")
-        return self._derived(derived.rank(self._joint_draws(), self.info["interval"]))
+            raise OptionError("`rank` needs groups; got an estimate without `by`.")
+        return self._derived(derived.ranks(self._joint_draws()))
 
     def probability(self, above: float) -> list[dict[str, Any]]:
         """Return Pr(u > above) for each class, and each group with `by`."""
@@ -312,7 +311,8 @@ class Estimate:
             raise OptionError(f"There must be a group {label!r}; groups are {known} …")
         return self._joint_draws()[:, self.groups.labels.index(wanted)]
 
-    def _derived(self, figure: derived.Figure) -> list[dict[str, Any]]:
+    def _derived(self, draws: Floats) -> list[dict[str, Any]]:
+        figure = derived.summarise_draws(draws, self.info["interval"])
         return self._derived_rows(figure._asdict())
 
     def _derived_rows(self, columns: Mapping[str, Floats | None]) -> list[dict[str, Any]]:

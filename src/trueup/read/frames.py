@@ -11,12 +11,10 @@ import heapq
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
-from importlib import import_module
 from operator import add
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 
 from trueup.errors import DataError
 from trueup.read.libraries import collect, kind_of, reading
@@ -37,8 +35,6 @@ from trueup.read.table import (
     Rows,
     Score,
     Table,
-    fine_bands,
-    fine_scores,
     lot,
     plain,
     refuse_missing,
@@ -73,83 +69,56 @@ class FrameTable(Table):
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> FrameTable:
         """Add up, for each edge, whether the value is above it."""
-        x = nw.col(column).cast(nw.Float64)
-        above = nw.lit(0)
+        x = nw.col("trueup_x")
+        above = nw.lit(0.0)
         for edge in edges:
-            above = above + (x > float(edge)).cast(nw.Int32).cast(nw.Int64)
-        # x - x is 0 for finite values only
-        frame = self._frame.with_columns(nw.when((x - x) == 0.0).then(above).alias(name))
-        native = frame.to_native()
-        if self._frame.implementation.is_pandas_like() or self._frame.implementation.is_dask():
+            above = above + (x > float(edge)).cast(nw.Int32).cast(nw.Float64)
+        return self._coded(name, above, {"trueup_x": nw.col(column).cast(nw.Float64)})
+
+    def _coded(self, name: str, code: Any, *steps: dict[str, Any]) -> FrameTable:
+        """Return the table with a column of codes: null where the column `trueup_x` is not finite.
+
+        `code` is a whole number as a double, an expression of columns that `steps` add for it.
+        """
+        frame = self._frame
+        for step in steps:
+            frame = frame.with_columns(**step)
+        finite = (nw.col("trueup_x") - nw.col("trueup_x")) == 0.0
+        frame = frame.with_columns(nw.when(finite).then(code).alias(name))
+        pandas = frame.implementation.is_pandas_like() or frame.implementation.is_dask()
+        if not pandas:
+            frame = frame.with_columns(nw.col(name).cast(nw.Int64))
+        native = frame.drop([column for step in steps for column in step]).to_native()
+        if pandas:
             native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
         return FrameTable(native, self.name)
 
     def _banded(self, name: str, value: str) -> FrameTable:
-        if not self._lazy:  # in NumPy, which takes every type that a value may have
-            y = self._columns([], value)["y"].to_numpy().astype(float)
-            backend = self._frame.implementation
-            band = nw.new_series(name, fine_bands(y), nw.Int64, backend=backend)
-            if backend.is_pandas_like():
-                native = self._frame.to_native()
-                return FrameTable(native.assign(**{name: band.to_native().to_numpy()}), self.name)
-            return FrameTable(self._frame.with_columns(band).to_native(), self.name)
-        x = nw.col(value).cast(nw.Float64)
-        if isinstance(self._schema[value], nw.Boolean):
-            x = nw.col(value).cast(nw.Int32).cast(nw.Float64)
+        x = nw.col("trueup_x")
         size = ((x.abs() + LEAST_VALUE).log(2) * 4.0).round(0)
         size = size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
-        size = nw.when((x - x) == 0.0).then(size).otherwise(float(NO_BAND)).cast(nw.Int64)
-        return FrameTable(self._frame.with_columns(size.alias(name)).to_native(), self.name)
+        table = self._coded(name, size, {"trueup_x": self._double(value)})
+        band = nw.col(name).fill_null(NO_BAND)
+        return FrameTable(table._frame.with_columns(band).to_native(), self.name)
 
     def _scored(self, name: str, score: Score) -> FrameTable:
-        if self._lazy:
-            return FrameTable(self._lazily_scored(name, score).to_native(), self.name)
-        scores = np.array(
-            [self._columns([], column)["y"].to_numpy().astype(float) for column in score.columns]
-        )
-        x, wrong = scores[0], np.zeros(scores.shape[1], dtype=bool)
-        if len(scores) > 1:
-            h = self._frame.select(self._label(score.predicted).alias("h"))["h"]
-            x = most = scores.max(axis=0)
-            for label, own in zip(score.classes, scores, strict=True):
-                x = np.where((h == label).fill_null(False).to_numpy().astype(bool), own, x)
-            wrong = x < most - TIE
-            x = np.where(np.isfinite(scores).all(axis=0), x, np.nan)
-        fine = fine_scores(x, score.fineness) + np.where(wrong, float(CONTRADICTS), 0.0)
-        backend = self._frame.implementation
-        lost = np.isnan(fine)
-        band: Any = np.where(lost, 0.0, fine).astype(np.int64)
-        if backend.is_pandas_like():
-            native = self._frame.to_native()
-            codes = import_module("pandas").arrays.IntegerArray(band, lost)
-            return FrameTable(native.assign(**{name: codes}), self.name)
-        if lost.any():
-            band = [None if no else code for no, code in zip(lost, band.tolist(), strict=True)]
-        made = nw.new_series(name, band, nw.Int64, backend=backend)
-        return FrameTable(self._frame.with_columns(made).to_native(), self.name)
-
-    def _lazily_scored(self, name: str, score: Score) -> Any:
-        def number(column: str) -> Any:
-            boolean = isinstance(self._schema[column], nw.Boolean)
-            x = nw.col(column)
-            return (x.cast(nw.Int32) if boolean else x).cast(nw.Float64)
-
-        numbers = [number(column) for column in score.columns]
-        x, wrong, own = nw.col("trueup_x"), nw.lit(0.0), numbers[0]
-        frame = self._frame
-        if len(numbers) > 1:
+        x, wrong = nw.col("trueup_x"), nw.lit(0.0)
+        steps = [{"trueup_x": self._double(score.columns[0])}]
+        if len(score.columns) > 1:
+            steps = [{f"trueup_{i}": self._double(y) for i, y in enumerate(score.columns)}]
+            numbers = [*map(nw.col, steps[0])]
             most = numbers[0]
             for y in numbers[1:]:
                 most = nw.when(y > most).then(y).otherwise(most)
             own = most
             for label, y in zip(list[Any](score.classes), numbers, strict=True):
-                own = nw.when(self._label(score.predicted) == nw.lit(label)).then(y).otherwise(own)
+                mine = (self._label(score.predicted) == nw.lit(label)).fill_null(False)
+                own = nw.when(mine).then(y).otherwise(own)
             every = reduce(add, numbers)  # finite if each of them is
             own = nw.when((every - every) == 0.0).then(own)
-            frame = frame.with_columns(most.alias("trueup_most"))
-            more = x < nw.col("trueup_most") - TIE
-            wrong = nw.when(more).then(float(CONTRADICTS)).otherwise(0.0)
-        frame = frame.with_columns(own.alias("trueup_x"))
+            steps.append({"trueup_most": most, "trueup_x": own})
+            above = x < nw.col("trueup_most") - TIE
+            wrong = nw.when(above).then(float(CONTRADICTS)).otherwise(0.0)
         # one logarithm: of the size, or of the odds from 0 to 1
         inside = (x >= 0.0) & (x <= 1.0)
         other = nw.when(inside).then(1.0 - x + LEAST_VALUE).otherwise(1.0)
@@ -163,9 +132,7 @@ class FrameTable(Table):
                 .otherwise(nw.when(x <= 1.0).then(log).otherwise(float(ABOVE) + log * 4.0))
             )
         )
-        fine = nw.when((x - x) == 0.0).then(band.round(0) + wrong)
-        frame = frame.with_columns(fine.cast(nw.Int64).alias(name))
-        return frame.drop(["trueup_x", *(["trueup_most"] if len(numbers) > 1 else [])])
+        return self._coded(name, band.round(0) + wrong, *steps)
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
@@ -202,16 +169,7 @@ class FrameTable(Table):
         """Return the keys and y as a double; for 64-bit whole numbers `high` and `low` as well."""
         column, high, low = nw.col(value), nw.col("high"), nw.col("low")
         if not self._whole(value):
-            if self._frame.implementation.is_pandas():
-                y = nw.new_series("y", self._doubles(value), nw.Float64, backend="pandas")
-                return self._keys(keys, y)
-            if isinstance(self._schema[value], nw.Boolean):
-                column = column.cast(nw.Int32)  # PostgreSQL has no other way to a double
-            implementation = self._frame.implementation
-            arrow = implementation.is_pyarrow() or implementation.is_pandas_like()
-            if self._schema[value] == nw.UInt64 and arrow:
-                column = column.cast(nw.String)  # PyArrow makes no double of a number above 2**53
-            return self._keys(keys, column.cast(nw.Float64).alias("y"))
+            return self._keys(keys, self._double(value).alias("y"))
         frame = self._keys(keys, column.alias("x"), (column // SPLIT).alias("high"))
         implementation = self._frame.implementation
         if implementation.is_ibis() or implementation.is_spark_like():
@@ -222,10 +180,19 @@ class FrameTable(Table):
         frame = frame.with_columns(high=high.cast(nw.Float64) * float(SPLIT))
         return frame.with_columns(y=high + low)
 
-    def _doubles(self, value: str) -> Any:
-        """Return a column of pandas as plain doubles, in which null is NaN."""
-        column = self._frame.to_native()[value]
-        return column.to_numpy(dtype="float64", na_value=math.nan)
+    def _double(self, column: str) -> Any:
+        """Return a column as doubles, in which null is null or NaN."""
+        implementation, x = self._frame.implementation, nw.col(column)
+        if implementation.is_pandas():
+            plain_column = self._frame.to_native()[column]
+            doubles = plain_column.to_numpy(dtype="float64", na_value=math.nan)
+            return nw.new_series(column, doubles, nw.Float64, backend="pandas")
+        if isinstance(self._schema[column], nw.Boolean):
+            x = x.cast(nw.Int32)  # PostgreSQL has no other way to a double
+        arrow = implementation.is_pyarrow() or implementation.is_pandas_like()
+        if self._schema[column] == nw.UInt64 and arrow:
+            x = x.cast(nw.String)  # PyArrow makes no double of a number above 2**53
+        return x.cast(nw.Float64)
 
     def plan(self, keys: Sequence[str], value: str, *, careful: bool = False) -> Any:
         """Return the group-by as one lazy query.

@@ -22,7 +22,7 @@ def reading(table: Table) -> Iterator[None]:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise DataError(
             f"{table.name} must be a table that can be read; {library} says: {said[0]}",
-            hint="do its file, its connection and its columns still exist, each name once?",
+            hint="do its file and connection still exist, and is each column name there once?",
         ) from error
 
 

@@ -143,7 +143,13 @@ class Table:
         raise NotImplementedError
 
     def banded(self, name: str, value: str) -> Table:
-        """Return the table with a column of fine bands of its value; see `fine_bands`."""
+        """Return the table with a column of fine bands of its value: a fourth of an octave each.
+
+        4 log2|y| to the nearest whole number, plus NEGATIVE for a negative value. Values of 0 have
+        a band of their own, ZERO, and unusable values NO_BAND. Edges are at odd eighths of an
+        octave, where hardly any value lies, so that engines whose logarithms differ in the last
+        digit agree.
+        """
         check_value_kind(self, value, self.kinds()[value])
         return self._banded(name, value)
 
@@ -151,7 +157,11 @@ class Table:
         raise NotImplementedError
 
     def scored(self, name: str, score: Score) -> Table:
-        """Return the table with a column of fine bands of its score; see `fine_scores`."""
+        """Return the table with a column of fine bands of its score, in the order of the scores.
+
+        Scores from 0 to 1 by their log odds, as probabilities need; negative ones above -1 by the
+        log of their size, as log-probabilities need; others by their size; null for unusable ones.
+        """
         kinds = require_columns(self, score.columns)
         for column in score.columns:
             if kinds[column] not in ("number", "integer", "boolean"):
@@ -188,48 +198,6 @@ def lot(seed: int, id: object, probability: float = 1.0) -> float:
     digest = hashlib.md5(f"{seed}:{id}".encode(), usedforsecurity=False).digest()
     u = ((int.from_bytes(digest[8:], "little") >> 11) + 0.5) / 2.0**53
     return u if probability == 1.0 else u / (1 - u) * (1 - probability) / probability
-
-
-def fine_bands(y: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Number the fine band of each value: its size to a fourth of an octave, and its sign.
-
-    4 log2|y| to the nearest whole number, plus 16,384 for a negative value. Values of 0 have a band
-    of their own, ZERO, and unusable values NO_BAND. Edges are at odd eighths of an octave, where
-    hardly any value lies, so that engines whose logarithms differ in the last digit agree.
-
-    Examples
-    --------
-    >>> fine_bands(np.array([1.0, 2.0, -2.0, 0.0, np.nan]))
-    array([     0,      4,  16388,  -3986, -32768])
-    """
-    usable = np.isfinite(y)
-    size = np.rint(4.0 * np.log2(np.abs(np.where(usable, y, 1.0)) + LEAST_VALUE))
-    return np.where(usable, size + NEGATIVE * (y < 0), NO_BAND).astype(np.int64)
-
-
-def fine_scores(x: NDArray[np.float64], fineness: int = 8) -> NDArray[np.float64]:
-    """Number the fine band of each score, in the order of the scores; NaN for unusable ones.
-
-    Scores from 0 to 1 by their log odds, as probabilities need; negative ones above -1 by the log
-    of their size, as log-probabilities need; others by their size. Edges are where hardly any score
-    lies, so that engines agree.
-
-    Examples
-    --------
-    >>> fine_scores(np.array([0.5, 0.9, 1.0, -0.01, -3.0, 3.0])).tolist()
-    [0.0, 25.0, 7973.0, -29947.0, -60051.0, 30051.0]
-    """
-    usable = np.isfinite(x)
-    x = np.where(usable, x, 0.5)
-    inside = np.clip(x, 0.0, 1.0)
-    logit = fineness * np.log2((inside + LEAST_VALUE) / (1.0 - inside + LEAST_VALUE))
-    size = np.log2(np.abs(x) + LEAST_VALUE)
-    band = np.select(
-        [x <= -1, x < 0, x <= 1],
-        [BELOW - 4 * fineness * size, NEGATIVE_SCORE - fineness * size, logit],
-        ABOVE + 4 * fineness * size,
-    )
-    return np.where(usable, np.rint(band), np.nan)
 
 
 def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:

@@ -1,11 +1,11 @@
 """The classification error model, many replications at once: `simulate`.
 
 A population has known true classes; each replication predicts a class for every unit with the
-error rates P and audits a test set. Counts need no units at all: units of one class and stratum
-are alike, so a replication is a few multinomial and hypergeometric draws, whatever N is. Totals
-depend on which units were misclassified. Their places among all units of a class, replication
-after replication, are a Bernoulli process, so the gaps between them are geometric: the cost grows
-with the number of errors, not of units. Both ways are exact.
+error rates P and audits a test set. Counts need no units at all: units of one class are alike, so a
+replication is a few multinomial and hypergeometric draws, whatever N is. Totals depend on which
+units were misclassified. Their places among all units of a class, replication after replication,
+are a Bernoulli process, so the gaps between them are geometric: the cost grows with the number of
+errors, not of units. Both ways are exact.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from trueup.simulation.draws import draw_counts, draw_totals
 from trueup.simulation.population import (
     Design,
     Population,
-    Rates,
     Values,
     make_design,
     make_population,
@@ -71,14 +70,13 @@ class Simulation(Counts):
 
 
 def simulate(
-    P: ArrayLike | Rates,
+    P: ArrayLike,
     *,
     n: ArrayLike,
     N: ArrayLike | None = None,
     base_rates: ArrayLike | None = None,
     true: ArrayLike | None = None,
     values: ArrayLike | Values | None = None,
-    strata: ArrayLike | None = None,
     design: str = "random",
     test_base_rates: ArrayLike | None = None,
     classes: Sequence[Hashable] | None = None,
@@ -89,15 +87,14 @@ def simulate(
 
     Parameters
     ----------
-    P : (K, K) or (S, K, K) array_like, or callable
-        Error rates, rows true; one matrix, one for each stratum, or a function that returns
-        (m, K, K) rates for m values.
+    P : (K, K) array_like
+        Error rates, rows true.
     n : int or (K,) array_like
         Test units in total; or per predicted class (``design="by_prediction"``) or true class
         (``"by_class"``). One number is divided in proportion to those classes: for
         ``"by_class"`` these are the fixed class counts of the paper's Table 1.
     N, base_rates : int and (K,) array_like
-        A population by its size and the shares of its true classes; (S,) and (S, K) for strata.
+        A population by its size and the shares of its true classes.
     true : (N,) array_like of int
         Or the true class, 0 to K − 1, of each of its units; the population is the same in every
         replication.
@@ -105,8 +102,6 @@ def simulate(
         The values to total. One number is the spread of a lognormal distribution with mean 1;
         a function gets the true classes of the units; see `lognormal`. Without it units are
         counted, at a cost that does not depend on N.
-    strata : (N,) array_like of int, optional
-        The stratum of each unit, with `true` and one P for each stratum.
     design : {"random", "by_prediction", "by_class", "shifted"}
         How the test set is drawn. A "shifted" one is from elsewhere, with `test_base_rates`.
     test_base_rates : (K,) array_like, optional
@@ -129,7 +124,7 @@ def simulate(
     >>> (study.v_hat.mean(axis=0) / 1e6).round(2)  # Pᵀβ
     array([0.41, 0.59])
     """
-    population = make_population(P, N, base_rates, true, values, strata)
+    population = make_population(P, N, base_rates, true, values)
     labels = tuple(range(population.K)) if classes is None else tuple(classes)
     plan = make_design(design, n, test_base_rates, population)
     return replicate(population, plan, labels, replications, seed)
@@ -162,6 +157,7 @@ def replicate(
             for start in range(0, int(replications), step)
         ]
         figures = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        assert population.s is not None
         u = np.asarray(np.bincount(population.s, population.y, K), float)
         if band is not None:
             cells = figures

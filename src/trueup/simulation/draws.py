@@ -31,56 +31,39 @@ def _per_prediction(v_hat: Integers, plan: Design) -> Integers:
 def draw_counts(
     population: Population, plan: Design, R: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Draw all replications from sufficient statistics: J types, not N units."""
-    size, rows, group, K = population.size, population.rows, population.group, population.K
-    J = len(size)
+    """Draw all replications from sufficient statistics: K classes, not N units."""
+    v, P, K = population.v, population.P, population.K
     if plan.name in ("random", "by_class"):
         # Whom to audit does not depend on the predictions, so audited units are drawn first.
-        if plan.name == "random":
-            m = _without_replacement(size, plan.n, R, rng)
+        if plan.per_class is None:
+            m = _without_replacement(v, plan.n, R, rng)
         else:
-            assert plan.per_class is not None
-            m = np.zeros((R, J), np.int64)
-            for g in range(K):
-                m[:, group == g] = _without_replacement(
-                    size[group == g], int(plan.per_class[g]), R, rng
-                )
-        cells = rng.multinomial(m, rows)
-        M = cells + rng.multinomial(size - m, rows)
-    else:
-        M = rng.multinomial(np.broadcast_to(size, (R, J)), rows)
-        if plan.name == "shifted":
-            cells = _shifted(population, plan, R, rng)
+            m = np.tile(plan.per_class, (R, 1))
+        n = rng.multinomial(m, P)
+        return {"n": n, "v_hat": (n + rng.multinomial(v - m, P)).sum(axis=1)}
+    M = rng.multinomial(np.broadcast_to(v, (R, K)), P)
+    if plan.name == "shifted":
+        return {"n": _shifted(population, plan, R, rng), "v_hat": M.sum(axis=1)}
+    n = np.zeros_like(M)
+    left = _per_prediction(M.sum(axis=1), plan)
+    for g in range(K):  # hypergeometric, one class after another
+        others = M[:, g + 1 :].sum(axis=1)
+        take = np.minimum(left, M[:, g])
+        some = (left > 0) & (others > 0)
+        if v.sum() >= HYPERGEOMETRIC_LIMIT:
+            chance = M[:, g] / np.maximum(M[:, g] + others, 1)
+            drawn = np.minimum(rng.binomial(left, chance), M[:, g])
         else:
-            cells = np.zeros_like(M)
-            left = _per_prediction(M.sum(axis=1), plan)
-            for j in range(J):  # hypergeometric, one type after another
-                others = M[:, j + 1 :].sum(axis=1)
-                take = np.minimum(left, M[:, j])
-                some = (left > 0) & (others > 0)
-                if size.sum() >= HYPERGEOMETRIC_LIMIT:
-                    chance = M[:, j] / np.maximum(M[:, j] + others, 1)
-                    drawn = np.minimum(rng.binomial(left, chance), M[:, j])
-                else:
-                    drawn = rng.hypergeometric(M[:, j], others, np.where(some, left, 0))
-                cells[:, j] = np.where(some, drawn, take)
-                left = left - cells[:, j]
-    return {"n": _per_class(cells, population), "v_hat": M.sum(axis=1)}
-
-
-def _per_class(cells: Integers, population: Population) -> Integers:
-    """Add up the test units of types (R, J, K) per true class, (R, K, K)."""
-    n = np.zeros((len(cells), population.K, population.K), np.int64)
-    for j, g in enumerate(population.group):
-        n[:, g] += cells[:, j]
-    return n
+            drawn = rng.hypergeometric(M[:, g], others, np.where(some, left, 0))
+        n[:, g] = np.where(some, drawn, take)
+        left = left - n[:, g]
+    return {"n": n, "v_hat": M.sum(axis=1)}
 
 
 def _shifted(population: Population, plan: Design, R: int, rng: np.random.Generator) -> Integers:
-    """Cells (R, J, K) of a test set from elsewhere: other base rates, the same error rates."""
+    """Cells (R, K, K) of a test set from elsewhere: other base rates, the same error rates."""
     assert plan.shares is not None
-    within = population.size / np.maximum(population.v, 1)[population.group]
-    theta = (plan.shares[population.group] * within)[:, None] * population.rows
+    theta = plan.shares[:, None] * population.P
     cells = rng.multinomial(plan.n, (theta / theta.sum()).ravel(), R)
     return cells.reshape(R, *theta.shape)
 
@@ -98,6 +81,7 @@ def draw_totals(
     """
     y, K, s = population.y, population.K, population.s
     assert y is not None
+    assert s is not None
     N = len(y)
     band, B = (np.zeros(N, np.int64), 1) if band is None else (band, int(band.max()) + 1)
     L = K * B
@@ -118,7 +102,7 @@ def draw_totals(
         "w_hat": np.where(empty, 0.0, np.maximum(figures[2], 0.0)),
     }
     if plan.name == "shifted":
-        return result | {"n": _shifted_units(population, plan, R, rng)}
+        return result | {"n": _shifted(population, plan, R, rng)}
     predicted = v_hat.reshape(R, K, B).sum(axis=2)
     rows, units = _audited(population, plan, s_hat, predicted, rng)
     cell = (rows * K + s[units]) * L + s_hat[rows, units] * B + band[units]
@@ -130,32 +114,19 @@ def draw_totals(
 def _errors(
     population: Population, R: int, rng: np.random.Generator
 ) -> list[tuple[Integers, Integers, Integers]]:
-    """Replication, unit and predicted class of every misclassified unit, type by type."""
-    assert population.type_of is not None
+    """Replication, unit and predicted class of every misclassified unit, class by class."""
     found = []
-    for j, g in enumerate(population.group):
-        units = np.flatnonzero(population.type_of == j)
-        if not len(units):
+    for g, row in enumerate(population.P):
+        units = np.flatnonzero(population.s == g)
+        others = row.copy()
+        others[g] = 0.0
+        if not len(units) or not others.sum() > 0:
             continue
-        own = None if population.own is None else population.own[units]
-        rate = 1 - population.rows[j, g] if own is None else float((1 - own[:, g]).max())
-        place = _bernoulli(rate, R * len(units), rng)
+        place = _bernoulli(1 - row[g], R * len(units), rng)
         r, i = np.divmod(place, len(units))
-        if own is None:
-            others = population.rows[j].copy()
-            others[g] = 0.0
-            if not others.sum() > 0:
-                continue
-            edges = np.cumsum(others / others.sum())
-            edges[np.flatnonzero(others)[-1] :] = 1.0  # rounding must not reach past the last
-            h = np.searchsorted(edges, rng.random(len(place)), side="right")
-        else:  # thinned to the unit's own rate
-            kept = rng.random(len(place)) * rate < 1 - own[i, g]
-            r, i = r[kept], i[kept]
-            others = own[i].copy()
-            others[:, g] = 0.0
-            edges = np.cumsum(others / others.sum(axis=1, keepdims=True), axis=1)
-            h = (rng.random((len(i), 1)) >= edges[:, :-1]).sum(axis=1)
+        edges = np.cumsum(others / others.sum())
+        edges[np.flatnonzero(others)[-1] :] = 1.0  # rounding must not reach past the last
+        h = np.searchsorted(edges, rng.random(len(place)), side="right")
         found.append((r, units[i], h.astype(np.int64)))
     return found
 
@@ -176,25 +147,6 @@ def _bernoulli(rate: float, trials: int, rng: np.random.Generator) -> Integers:
     return places[places < trials].astype(np.int64)
 
 
-def _shifted_units(
-    population: Population, plan: Design, R: int, rng: np.random.Generator
-) -> Integers:
-    """The cells of a test set from elsewhere; where rates depend on y, its units are like ours."""
-    if population.own is None:
-        return _per_class(_shifted(population, plan, R, rng), population)
-    assert plan.shares is not None
-    K, s = population.K, population.s
-    n = np.zeros((R, K, K), np.int64)
-    per_class = rng.multinomial(plan.n, plan.shares, R)
-    for g in range(K):
-        units = np.flatnonzero(s == g)
-        rows = np.repeat(np.arange(R), per_class[:, g])
-        edges = population.own[units[rng.integers(0, max(len(units), 1), len(rows))]].cumsum(axis=1)
-        h = (rng.random((len(rows), 1)) >= edges[:, :-1]).sum(axis=1)
-        n[:, g] = np.bincount(rows * K + h, minlength=R * K).reshape(R, K)
-    return n
-
-
 def _audited(
     population: Population,
     plan: Design,
@@ -207,6 +159,7 @@ def _audited(
     if plan.name == "random":
         return _distinct(np.full(R, N), np.full(R, plan.n), rng)
     if plan.name == "by_class":
+        assert population.s is not None
         order = np.argsort(population.s, kind="stable")[None]
         sizes = np.tile(population.v, (R, 1))
         assert plan.per_class is not None

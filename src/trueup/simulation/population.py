@@ -1,8 +1,7 @@
-"""What is simulated: a population of units, sorted into types that are alike, and its audit."""
+"""What is simulated: a population of units in true classes, and its audit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,32 +11,22 @@ from trueup.draws.settings import DESIGNS, one_of
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import Floats, Integers
 
-Rates = Callable[[Floats], Floats]
 Values = Callable[[Integers], Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Units in J types (stratum × class) that are alike, with their values if they have any."""
+    """Error rates P (K, K), units per true class v (K,), and with values s and y (N,) of units."""
 
-    K: int
-    size: Integers  # (J,) units per type
-    group: Integers  # (J,) true class of each type
-    rows: Floats  # (J, K) Pr(ŝ = h) of each type
-    type_of: Integers | None  # (N,)
-    y: Floats | None  # (N,)
-    own: Floats | None  # (N, K) Pr(ŝ = h) of each unit, where it depends on y
+    P: Floats
+    v: Integers
+    s: Integers | None
+    y: Floats | None
 
     @property
-    def v(self) -> Integers:
-        """Units per true class."""
-        return np.bincount(self.group, self.size, self.K).astype(np.int64)
-
-    @property
-    def s(self) -> Integers:
-        """The true class of each unit."""
-        assert self.type_of is not None
-        return self.group[self.type_of]
+    def K(self) -> int:
+        """The number of classes."""
+        return len(self.v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,67 +82,35 @@ def largest_remainder(shares: ArrayLike, total: int) -> Integers:
 
 
 def make_population(
-    P: ArrayLike | Rates,
+    P: ArrayLike,
     N: ArrayLike | None,
     base_rates: ArrayLike | None,
     true: ArrayLike | None,
     values: ArrayLike | Values | None,
-    strata: ArrayLike | None,
 ) -> Population:
-    """Check what the user gave and sort the units into types."""
-    rates = None if callable(P) else _rates(P)
-    if true is None:
-        if N is None or base_rates is None:
-            raise DataError(
-                "A population needs `N` and `base_rates`, or the class of each unit in `true`."
-            )
-        beta = _shares("base_rates", base_rates)
-        sizes = np.atleast_1d(np.asarray(N))
-        if rates is not None and rates.ndim == 3:
-            beta = np.broadcast_to(beta, rates.shape[:2])
-        if beta.ndim == 1:
-            beta = beta[None]
-        if len(sizes) != len(beta) or (sizes < 1).any() or (sizes != np.floor(sizes)).any():
-            raise DataError(
-                f"`N` must be a whole number of at least 1 for each of the {len(beta)} strata; "
-                f"got {N!r}."
-            )
-        cells = np.stack([largest_remainder(b, int(m)) for b, m in zip(beta, sizes, strict=True)])
-        S, K = cells.shape
-        type_of = None if values is None else np.repeat(np.arange(S * K), cells.ravel())
-    else:
+    """Check what the user gave."""
+    rates = _rates(P)
+    K, s = len(rates), None
+    if true is not None:
         s = _labels("true", true)
-        K = rates.shape[-1] if rates is not None else int(s.max()) + 1
-        stratum = np.zeros_like(s) if strata is None else _labels("strata", strata)
-        S = int(stratum.max()) + 1 if rates is None or rates.ndim == 2 else len(rates)
-        if s.max() >= K or stratum.max() >= S or s.shape != stratum.shape:
-            raise DataError(
-                f"`true` must hold classes 0 to {K - 1} and `strata` 0 to {S - 1}, one of each per "
-                "unit."
-            )
-        type_of = stratum * K + s
-        cells = np.bincount(type_of, minlength=S * K).reshape(S, K)
-        type_of = None if values is None else type_of
-    if rates is not None and (rates.shape[-1] != K or (rates.ndim == 3 and len(rates) != S)):
-        raise DataError(f"`P` has shape {rates.shape}, which does not fit {K} classes, {S} strata.")
-    group = np.tile(np.arange(K), S)
-    y = own = None
-    if values is not None:
-        assert type_of is not None
-        y = _values(values, group[type_of])
-    if rates is None:
-        if y is None or type_of is None:
-            raise DataError("Error rates that depend on the value need `values`.")
-        all_rows = np.asarray(cast(Rates, P)(y), float)
-        if all_rows.shape != (len(y), K, K) or not np.allclose(all_rows.sum(axis=2), 1):
-            raise DataError(
-                f"`P` must return rates of shape {(len(y), K, K)} with rows that sum to 1."
-            )
-        own = all_rows[np.arange(len(y)), group[type_of]]
-        rows = np.ones((S * K, K)) / K  # not used: each unit has its own
+        if s.max() >= K:
+            raise DataError(f"`true` must hold classes 0 to {K - 1}; got {s.max()}.")
+        v = np.bincount(s, minlength=K)
+    elif N is None or base_rates is None:
+        raise DataError(
+            "A population needs `N` and `base_rates`, or the class of each unit in `true`."
+        )
     else:
-        rows = np.broadcast_to(rates, (S, K, K)).reshape(S * K, K)
-    return Population(K, cells.ravel().astype(np.int64), group, rows, type_of, y, own)
+        beta, size = _shares("base_rates", base_rates), np.asarray(N)
+        if beta.shape != (K,):
+            raise DataError(f"`P` has shape {rates.shape}, which does not fit {beta.shape} shares.")
+        if size.shape != () or size < 1 or size != np.floor(size):
+            raise DataError(f"`N` must be a whole number of at least 1; got {N!r}.")
+        v = largest_remainder(beta, int(size))
+    if values is None:
+        return Population(rates, v, None, None)
+    s = np.repeat(np.arange(K), v) if s is None else s
+    return Population(rates, v, s, _values(values, s))
 
 
 def _values(values: ArrayLike | Values, s: Integers) -> Floats:
@@ -167,14 +124,14 @@ def _values(values: ArrayLike | Values, s: Integers) -> Floats:
 
 def _rates(P: object) -> Floats:
     rates = np.asarray(P, float)
-    if rates.ndim not in (2, 3) or rates.shape[-1] != rates.shape[-2] or rates.shape[-1] < 2:
+    if rates.ndim != 2 or rates.shape[0] != rates.shape[1] or len(rates) < 2:
         raise DataError(f"`P` must be square, rows true, of at least 2 classes; got {rates.shape}.")
-    if not (rates >= 0).all() or not np.allclose(rates.sum(axis=-1), 1, atol=1e-6):
+    if not (rates >= 0).all() or not np.allclose(rates.sum(axis=1), 1, atol=1e-6):
         raise DataError(
             "Every row of `P` must hold probabilities that sum to 1.",
             hint="row g has Pr(predicted h | true g); is it transposed?",
         )
-    return np.asarray(rates / rates.sum(axis=-1, keepdims=True))
+    return np.asarray(rates / rates.sum(axis=1, keepdims=True))
 
 
 def _shares(name: str, given: ArrayLike) -> Floats:
@@ -197,7 +154,7 @@ def make_design(
     """Check how the test set is to be drawn."""
     one_of("design", design, DESIGNS)
     size = np.asarray(n)
-    K, v, N = population.K, population.v, int(population.size.sum())
+    K, v, N = population.K, population.v, int(population.v.sum())
     if (size < 0).any() or (size != np.floor(size)).any() or size.shape not in ((), (K,)):
         raise OptionError(f"`n` must be a whole number, or one for each of {K} classes; got {n!r}.")
     if size.ndim and design not in ("by_prediction", "by_class"):

@@ -170,7 +170,7 @@ class Case:
                 test_base_rates=shares, classes=self.classes, replications=replications, seed=seed,
             )  # fmt: skip
         case = self._with_true_classes(rng)
-        population = make_population(self.P, None, None, case.s, self.y, None)
+        population = make_population(self.P, None, None, case.s, self.y)
         plan = make_design(design, n, shares, population)
         band = None if self.band is None or design == "shifted" or not by_band else self.band
         return replicate(population, plan, self.classes, replications, seed, band)

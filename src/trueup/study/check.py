@@ -130,15 +130,8 @@ def check(
         if parts.strata:
             counts = replace(counts, within=found.strata.counts)
     largest = population.largest(value, LARGEST) if value and count is None else None
-    return check_counts(
-        counts,
-        design=design,
-        prior=prior,
-        overlap=inside,
-        interval=interval,
-        largest=largest,
-        parts=found,
-    )
+    how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
+    return check_counts(counts, **how, largest=largest, parts=found)
 
 
 def check_counts(
@@ -157,15 +150,8 @@ def check_counts(
     `warnings` are those of an estimate that is there already; without them it is made, and once
     more under another prior, which may take a while.
     """
-    options: dict[str, Any] = {
-        "design": design,
-        "method": "auto",
-        "noise": True,
-        "overlap": overlap,
-        "draws": 4000,
-        "interval": interval,
-        "seed": 0,
-    }
+    options: dict[str, Any] = {"design": design, "method": "auto", "noise": True, "draws": 4000}
+    options |= {"overlap": overlap, "interval": interval, "seed": 0}
     settings = make_settings(counts.K, L=counts.L, classes=counts.classes, prior=prior, **options)
     findings = [*_classes(counts), _prior_weight(counts, settings.prior)]
     if counts.L == counts.K:
@@ -184,33 +170,23 @@ def check_counts(
 
 
 def _classes(counts: Counts) -> list[Finding]:
-    per_class = dict(zip(map(str, counts.classes), counts.n.sum(axis=1).tolist(), strict=True))
+    audited, seen = counts.n.sum(axis=1), counts.n.sum(axis=0)
+    per_class = dict(zip(map(str, counts.classes), audited.tolist(), strict=True))
     shown = ", ".join(f"{label} {units:,}" for label, units in list(per_class.items())[:20])
-    found = [
-        Finding(
-            "test units per true class",
-            per_class,
-            False,
-            f"{shown} (of {counts.n.sum():,}; population {counts.N:,})",
-        )
-    ]
-    for question, labels, units, why in (
+    words = f"{shown} (of {counts.n.sum():,}; population {counts.N:,})"
+    found = [Finding("test units per true class", per_class, False, words)]
+    for what, labels, none, why in (
+        ("true", counts.classes, audited == 0, "their rates rest on the prior"),
         (
-            "true classes never audited",
-            counts.classes,
-            counts.n.sum(axis=1),
-            "their rates rest on the prior",
-        ),
-        (
-            "predicted classes never audited",
+            "predicted",
             counts.predicted,
-            np.where(counts.v_hat > 0, counts.n.sum(axis=0), 1),
+            (seen == 0) & (counts.v_hat > 0),
             "what their units truly are rests on the prior",
         ),
     ):
-        never = [str(labels[g]) for g in np.flatnonzero(units == 0)]
+        never = [str(labels[g]) for g in np.flatnonzero(none)]
         words = f"{', '.join(never)}: {why}" if never else "none"
-        found.append(Finding(question, never, bool(never), words))
+        found.append(Finding(f"{what} classes never audited", never, bool(never), words))
     return found
 
 
@@ -218,16 +194,13 @@ def _prior_weight(counts: Counts, prior: Any) -> Finding:
     if prior.tilt is not None:
         words = f"prior {prior.name!r} cannot be counted in units; see est.sensitivity()"
         return Finding("weight of the prior", None, False, words)
-    invented = prior.alpha.sum(axis=1)
-    least = int((counts.n.sum(axis=1) - invented).argmin())
-    units = int(counts.n.sum(axis=1)[least])
-    return Finding(
-        "weight of the prior",
-        invented.tolist(),
-        bool(invented[least] > units),
-        f"prior {prior.name!r} counts as {invented[least]:g} in addition to the {units:,} test "
-        f"units of {counts.classes[least]!r}, the class where it weighs most",
+    every, test = prior.alpha.sum(axis=1), counts.n.sum(axis=1)
+    g = int((test - every).argmin())
+    words = (
+        f"most in class {counts.classes[g]!r}: prior {prior.name!r} counts as {every[g]:g} "
+        f"unit{'' if every[g] == 1 else 's'} beside {test[g]:,} test units"
     )
+    return Finding("weight of the prior", every.tolist(), bool(every[g] > test[g]), words)
 
 
 def _rates(counts: Counts) -> list[Finding]:
@@ -236,20 +209,13 @@ def _rates(counts: Counts) -> list[Finding]:
         return [Finding("growth of errors", None, True, words)]
     P = plug_in(counts.n)
     det, condition = float(np.linalg.det(P)), float(np.linalg.cond(P))
-    words = f"an error in the rates may grow {condition:.3g} times in the totals (condition of P̂)"
-    if not np.isfinite(condition) or condition > 1e12:
-        condition, words = None, "predictions do not tell some classes apart (P̂ is singular)"  # type: ignore[assignment]
-    return [
-        Finding(
-            "classes told apart",
-            det,
-            det <= 0,
-            f"{det:.3g}, where 1 is perfect and 0 tells nothing (determinant of P̂)",
-        ),
-        Finding(
-            "growth of errors", condition, condition is None or condition > ILL_CONDITIONED, words
-        ),
-    ]
+    apart = f"{det:.3g}, where 1 is perfect and 0 is not at all (determinant of P̂)"
+    found = [Finding("classes told apart", det, det <= 0, apart)]
+    if not condition <= 1e12:
+        words = "predictions do not tell some classes apart (P̂ is singular)"
+        return [*found, Finding("growth of errors", None, True, words)]
+    words = f"errors of the rates may be {condition:.3g} times as large in totals (condition of P̂)"
+    return [*found, Finding("growth of errors", condition, condition > ILL_CONDITIONED, words)]
 
 
 def _theta(counts: Counts, prior: Any) -> Finding:
@@ -307,17 +273,13 @@ def _design(counts: Counts, overlap: bool, parts: GroupCounts | None) -> list[Fi
     doubts = design_doubts(counts, overlap, parts.named() if parts else None)
     if not doubts:
         return [Finding("design 'random'", None, False, "cannot be tested with these numbers")]
-    return [
-        Finding(
-            "design 'random'" if doubt.what == "predicted classes" else f"random {doubt.what}",
-            doubt.p_value,
-            doubt.p_value < DOUBTFUL,
-            doubt.words
-            if doubt.p_value < DOUBTFUL
-            else f"p = {doubt.p_value:.2g}: the test set's {doubt.what} look like the population's",
-        )
-        for doubt in doubts
-    ]
+    found = []
+    for doubt in doubts:
+        what = "design 'random'" if doubt.what == "predicted classes" else f"random {doubt.what}"
+        seen, p = doubt.p_value < DOUBTFUL, f"p = {doubt.p_value:.2g}"
+        words = f"{p}: the test set's {doubt.what} look like the population's"
+        found.append(Finding(what, doubt.p_value, seen, doubt.words if seen else words))
+    return found
 
 
 def _score(counts: Counts) -> list[Finding]:
@@ -365,15 +327,9 @@ def _influence(
     n = int(counts.n.sum())
     more = labels_to_pay(est._figures, options["interval"], n)
     pays = "the corrected figures differ from the predicted ones by more than their error"
-    found = [
-        Finding("prior influence", move, move > MUCH, words),
-        Finding(
-            "does correcting pay",
-            more,
-            more is not None,
-            pays if more is None else correction_warning(more, n, counts.N),
-        ),
-    ]
+    pays = pays if more is None else correction_warning(more, n, counts.N)
+    found = [Finding("prior influence", move, move > MUCH, words)]
+    found.append(Finding("does correcting pay", more, more is not None, pays))
     return found, est.info["warnings"]
 
 
@@ -404,15 +360,12 @@ def _values(counts: Counts, settings: Settings) -> list[Finding]:
             f"with design {settings.design!r} `correct` allows for classes whose units are larger, "
             f"but not for errors that depend on the value within a class: {draw}",
         )
-    asked = (
-        ("values differ by prediction", within, DIFFERENT, answers[0]),
-        ("true classes depend on the value", follow, DOUBTFUL, answers[1]),
-    )
-    return [
-        _evidence(what, found, answer, bound)
-        for what, found, bound, answer in asked
-        if found is not None
-    ]
+    found = []
+    if within is not None:
+        found.append(_evidence("values differ by prediction", within, answers[0], DIFFERENT))
+    if follow is not None:
+        found.append(_evidence("true classes depend on the value", follow, answers[1]))
+    return found
 
 
 def _concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:

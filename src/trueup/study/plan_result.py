@@ -115,7 +115,8 @@ class Plan:
             for row in self.next:
                 ids = "" if row["ids"] is None else ": " + ", ".join(map(str, row["ids"][:12]))
                 ids += ", …" if row["ids"] is not None and len(row["ids"]) > 12 else ""
-                band = "" if row["values"] is None else f", values {row['values']}"
+                values = "" if row["values"] is None else row["values"].split(": ")[-1]
+                band = f", values {values}" if values else ""
                 lines.append(
                     f"  {row['units']:>4} predicted {row['predicted']!r}{band}, "
                     f"{row['chosen']}{ids}"

@@ -13,7 +13,7 @@ LEAST = 0.92
 """Coverage that a 95% interval must reach. Bayesian intervals are right on average over the prior,
 not in every case, so they are allowed 0.03 less."""
 
-HOLDS, BREACH, WARNED, SKIPPED, SHOWN = "holds", "BREACH", "warned", "skipped", "–"
+HOLDS, BREACH, WARNED, SHOWN = "holds", "BREACH", "warned", "–"
 
 
 @dataclass(frozen=True)

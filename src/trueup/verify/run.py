@@ -15,10 +15,9 @@ import numpy as np
 from trueup.errors import TrueupWarning
 from trueup.verify import judgement
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
-from trueup.verify.findings import SKIPPED, WARNED, Finding, table_text
+from trueup.verify.findings import WARNED, Finding, table_text
 from trueup.verify.grid import Cell, Tally, every_cell, run_cell
 from trueup.verify.group_cells import group_cells, run_groups
-from trueup.verify.peers import peers
 from trueup.verify.published import published
 
 AGAIN = 4
@@ -52,9 +51,6 @@ class Verification:
                     f"{words}: {t.cell}: covers {t.covered.min() / max(t.answered, 1):.1%} of "
                     f"{t.answered}, warns in {t.warned / max(t.answered, 1):.0%}"
                 )
-        skipped = [f.what for f in self.findings if f.verdict == SKIPPED]
-        if skipped:
-            lines.append(f"Skipped, not installed: {', '.join(skipped)}")
         lines.append(
             f"{info['answers']:,} answers in {info['cells']:,} cells, {info['refused']} refused; "
             f"{'quick' if info['quick'] else 'full'} form, seed {info['seed']}, "
@@ -136,7 +132,7 @@ def _jobs(quick: bool, rng: np.random.Generator) -> tuple[list[tuple[str, Any, i
     todo: list[tuple[str, Any]] = [("ranks", case) for case in cases]
     todo += [("cell", cell) for cell in cells]
     todo += [("groups", case) for case in group_cells(replications)]
-    todo += [("others", published), ("others", peers)]
+    todo += [("others", published)]
     todo.sort(key=lambda job: -_cost(*job))
     return [(kind, what, int(rng.integers(2**32))) for kind, what in todo], left_out
 

@@ -1,8 +1,10 @@
 """One look for all charts: colours that colour-blind people tell apart, sizes, number formats."""
 
 import re
+import tomllib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from trueup.errors import OptionError
@@ -10,8 +12,6 @@ from trueup.text import UNSEEN, decimals, shown
 
 Spec = dict[str, Any]
 
-# These have the same widths: an SVG measured with one of them looks well with another.
-FONT = "Arial, Helvetica, Liberation Sans, Nimbus Sans, Arimo, sans-serif"
 LONGEST_LABEL = 36
 
 TAG = re.compile("<(?=[a-zA-Z/!?])")
@@ -25,7 +25,7 @@ SHORT = f"abs(datum.value) >= 1000 ? replace(format(datum.value, '.4~s'), 'G', '
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of a theme, from Okabe and Ito's set; they differ in lightness too."""
+    """The colours of a theme, which are in look.toml."""
 
     background: str
     ink: str
@@ -39,32 +39,8 @@ class Palette:
     high: str
 
 
-THEMES = {
-    "light": Palette(
-        background="#ffffff",
-        ink="#1c2430",
-        faint="#596573",
-        grid="#e3e7ec",
-        corrected="#0072b2",
-        naive="#d55e00",
-        allowed="#e69f00",
-        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"),
-        low="#f3f7fb",
-        high="#0b4f86",
-    ),
-    "dark": Palette(
-        background="#14181d",
-        ink="#e8edf2",
-        faint="#a3afbc",
-        grid="#2c343d",
-        corrected="#56b4e9",
-        naive="#e69f00",
-        allowed="#009e73",
-        series=("#56b4e9", "#e69f00", "#3cc39f", "#cc79a7", "#f0e442", "#d55e00"),
-        low="#1c232b",
-        high="#7cc8f5",
-    ),
-}
+LOOK = tomllib.loads(Path(__file__).with_name("look.toml").read_text(encoding="utf-8"))
+THEMES = {name: Palette(**LOOK[name]) for name in ("light", "dark")}
 
 
 def palette(theme: str) -> Palette:
@@ -77,46 +53,15 @@ def palette(theme: str) -> Palette:
 def finish(spec: Spec, theme: str) -> Spec:
     """Add the look to a chart, at its top: fonts, colours and a transparent background."""
     colours = palette(theme)
-    text = {"labelColor": colours.ink, "titleColor": colours.ink}
-    config = {
-        "font": FONT,
-        "view": {"stroke": None},
-        "axis": text
-        | {
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
-            "titlePadding": 8,
-            "gridColor": colours.grid,
-            "domainColor": colours.faint,
-            "tickColor": colours.faint,
-            "labelLimit": 260,
-        },
-        "axisBand": {"grid": False},
-        "legend": text
-        | {
-            "orient": "top",
-            "direction": "horizontal",
-            "labelFontSize": 12,
-            "symbolSize": 90,
-            "title": None,
-            "padding": 0,
-            "offset": 12,
-            "columnPadding": 24,
-        },
-        "title": {
-            "anchor": "start",
-            "frame": "group",
-            "color": colours.ink,
-            "subtitleColor": colours.faint,
-            "fontSize": 14,
-            "fontWeight": 600,
-            "subtitleFontSize": 12,
-            "offset": 10,
-            "subtitlePadding": 4,
-        },
-        "concat": {"spacing": 28},
-    }
+
+    def coloured(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: coloured(x) for key, x in part.items()}
+        named = isinstance(part, str) and part.startswith("$")
+        return getattr(colours, part[1:]) if named else part
+
+    config = coloured(LOOK["config"]) | {"view": {"stroke": None}}
+    config["legend"]["title"] = None
     return spec | {"background": "transparent", "padding": 6, "config": config}
 
 

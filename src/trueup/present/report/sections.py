@@ -1,6 +1,8 @@
 """The sections of a report, each a function from an estimate to HTML."""
 
+import tomllib
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -24,16 +26,7 @@ from trueup.text import alike, listed, percent, rounded, short
 MOST_ROWS = 2000
 MOST_CELLS = 20
 """An error matrix of more classes than this would not fit a page."""
-DIAGNOSTICS = {
-    "draws": ("draws", "{:,}", "as asked for, or as the printed digits need"),
-    "ess": ("effective draws", "{:,.0f}", "as many independent draws would be as precise"),
-    "rhat": ("R-hat", "{:.3f}", "1 when chains agree; a warning says when they do not"),
-    "chains": ("chains", "{:,}", "run side by side"),
-    "sweeps": ("sweeps", "{:,}", "steps of each chain"),
-    "sampler": ("sampler", "{}", "how the error rates were drawn"),
-    "acceptance": ("acceptance", "{:.3%}", "of proposals were accepted"),
-    "permissible": ("permissible", "{:.1%}", "of draws are possible; the others are not used"),
-}
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
 def estimates(est: Estimate) -> Markup:
@@ -57,13 +50,7 @@ def estimates(est: Estimate) -> Markup:
         )
     header = ["class", "as predicted", "corrected", f"{percent(est.info['interval'])} from", "to"]
     header += ["bias of the prediction", "CV", "Monte Carlo error"]
-    notes = [
-        "Corrected is the posterior median, or the method's own estimate where it has no draws. "
-        "The bias of the prediction is predicted minus corrected, relative to the corrected "
-        "figure. CV is the standard deviation over the corrected figure. The Monte Carlo error is "
-        "how far another seed would move the corrected figure or an end of its interval.",
-        coverage(est),
-    ]
+    notes = [WORDS["estimates"], coverage(est)]
     caption = f"The {what(est)} per class"
     return join([table(header, lines, words=1, caption=caption), *(tag("p", x) for x in notes)])
 
@@ -73,12 +60,7 @@ def accuracies(est: Estimate) -> Markup:
     if est.M is None:
         return tag("p", "This method has no draws of the error rates, and so no accuracies.")
     rows = shares(est, est.accuracy())
-    names = {
-        "recall": "recall (producer's accuracy)",
-        "precision": "precision (user's accuracy)",
-        "f1": "F1",
-        "accuracy": "accuracy",
-    }
+    names = WORDS["measures"]
     columns = ("mean", "sd", "lower", "upper")
     lines: list[list[object]] = [
         ["all classes" if row["measure"] == "accuracy" else row["class"], names[row["measure"]]]
@@ -87,13 +69,8 @@ def accuracies(est: Estimate) -> Markup:
     ]
     size = percent(est.info["interval"])
     header = ["class", "measure", "mean", "sd", f"{size} from", "to"]
-    words = (
-        "How good the classifier is in the whole population. Raw shares in the test set depend on "
-        "how it was drawn, and are not shown. Recall is the share of a true class that was "
-        "predicted right; precision is the share of a predicted class that was; F1 is their "
-        "harmonic mean."
-    )
-    parts = [tag("p", words), table(header, lines, words=2, caption="Accuracy in the population")]
+    made = table(header, lines, words=2, caption="Accuracy in the population")
+    parts = [tag("p", WORDS["accuracy"]), made]
     if est.counts.K > MOST_CELLS:
         return join(parts)
     cells = [f"{100 * row['mean']:.2f}" for row in est.error_matrix()]
@@ -180,19 +157,15 @@ def method(est: Estimate) -> Markup:
         differ = "differ between groups as far as the audited units say"
         rates = differ if est.info.get("group_rates") else "are the same in all groups"
         more.append(f"Error rates {rates}; base rates are pooled where groups agree.")
-    if "strata" in est.info:
-        more.append("Within a stratum the error rates are the same for all units.")
-    if "bands" in est.info:
-        more.append(
-            "Error rates may depend on the value: units of one predicted class and band of the "
-            "value are alike."
-        )
-    elif est.counts.totals and est.info["method"] in ("bayes", "constrained", "full", "inverse"):
-        more.append("Values of a true class do not depend on what was predicted.")
-    if est.info["noise"] and est.whole is not None:
-        more.append("Given the rates, units are misclassified independently of each other.")
-    if est.info["overlap"]:
-        more.append("The audited units are in the population; their own part is known exactly.")
+    by_rows = est.info["method"] in ("bayes", "constrained", "full", "inverse")
+    assumed = {
+        "strata": "strata" in est.info,
+        "bands": "bands" in est.info,
+        "alike": "bands" not in est.info and est.counts.totals and by_rows,
+        "noise": est.info["noise"] and est.whole is not None,
+        "overlap": est.info["overlap"],
+    }
+    more += [WORDS["assumes"][name] for name, holds in assumed.items() if holds]
     name = tag("code", est.info["method"])
     return join(
         [tag("p", "Method ", name, ". ", words), tag("p", "What must hold:"), listing(more)]
@@ -211,7 +184,7 @@ def diagnostics(est: Estimate) -> Markup:
         return tag("p", "This method has a formula and no draws: there is nothing to diagnose.")
     lines = [
         [name, form.format(est.info[key]), words]
-        for key, (name, form, words) in DIAGNOSTICS.items()
+        for key, (name, form, words) in WORDS["diagnostics"].items()
         if est.info.get(key)
     ]
     return table(["", "value", "what it says"], lines, words=3)
