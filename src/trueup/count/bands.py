@@ -36,8 +36,8 @@ def cell_counts(
     """Return the counts by cell: L·J·B·S columns, those of one predicted label side by side.
 
     A part of the figures is an audit stratum (none without `drawn_within`) and after it, if
-    `banded`, a fine band of the value (`read.table.fine_bands`) and, with a `fineness`, one of the
-    score (`read.table.fine_scores`). Bands of the value are merged within each stratum, those of
+    `banded`, a fine band of the value (`read.table`) and, with a `fineness`, one of the
+    score (`read.table`). Bands of the value are merged within each stratum, those of
     the score within each predicted label.
     None if the audited units do not fit into the population's cells, as when their values differ
     from the population's, if there is only one cell per label, or with bands and many classes.
@@ -118,7 +118,7 @@ def _bands(
 
 
 def lowest(fine: int) -> float:
-    """Return the value above which a fine band begins; see `read.table.fine_bands`."""
+    """Return the value above which a fine band begins; see `read.table`."""
     if fine > NEGATIVE // 2:
         return -float(2.0 ** ((fine - NEGATIVE + 0.5) / 4.0))
     return -LEAST_VALUE if fine == ZERO else float(2.0 ** ((fine - 0.5) / 4.0))
