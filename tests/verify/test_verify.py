@@ -1,18 +1,22 @@
 """The verifier verified: planted bugs make it fail, the product warns where it misses."""
 
 import json
+import sys
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.estimate.test_classical_published import ppi_mean
 from tests.seeds import fresh
 
 from trueup.count.counts import Counts
 from trueup.estimate.methods import estimate
 from trueup.verify import run
 from trueup.verify.calibration import RankCase, ranks, uniformity
-from trueup.verify.findings import BREACH, WARNED
+from trueup.verify.findings import BREACH, HOLDS, SKIPPED, WARNED
 from trueup.verify.grid import Cell, run_cell
 from trueup.verify.judgement import (
     doubtful,
@@ -21,7 +25,8 @@ from trueup.verify.judgement import (
     judge_coverage,
     least_covered,
 )
-from trueup.verify.published import _kloos
+from trueup.verify.peers import _ppi
+from trueup.verify.published import _kloos, published
 
 
 def seed(key):
@@ -120,18 +125,27 @@ def test_no_warning_where_the_test_set_tells():
 
 
 def some_jobs(quick, rng, every_job=run._jobs):
-    """Take a third of the quick form's work, with some of every kind, chosen anew each time.
+    """Take a tenth of the quick form's work, with some of every kind, chosen anew each time.
 
-    Chains of `full` and of `joint` are calibrated in tests/statistical.
+    Chains of `full` and of `joint` are calibrated in tests/statistical, and Table 1 has 1,000
+    replications in tests/paper.
     """
     jobs, left_out = every_job(quick, rng)
-    most = {"cell": 40, "K=2": 12, "K=3": 12}
-    taken = []
+    most = {"cell": 12, "groups": 12, "published": 0}
+    taken = [("others", partial(published, replications=200), seed(9))]
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
-        key = f"K={what['K']}" if kind == "groups" else kind
-        most[key] = most.get(key, len(jobs)) - 1
-        if most[key] >= 0 and not (kind == "ranks" and what.by_chain):
+        if kind == "ranks" and what.by_chain:
+            continue
+        key = kind
+        if kind == "ranks":  # each method and design once, with any number of classes
+            key = f"{what.method} {what.design}"
+        elif kind == "others":
+            key = what.__name__
+        elif kind == "groups" and what["K"] != 2:
+            continue
+        most[key] = most.get(key, 1) - 1
+        if most[key] >= 0:
             taken.append((kind, what, own_seed))
     return taken, left_out
 
@@ -166,6 +180,22 @@ def test_a_breach_is_exit_code_1(monkeypatch):
     result = CliRunner().invoke(main, ["verify", "--quick"])
     assert result.exit_code == 1
     assert "1 breach." in result.stdout
+
+
+def test_ppi_python_is_compared_where_it_is_installed(monkeypatch):
+    """Its own figures are in tests/estimate/test_classical_published.py: here is its formula."""
+
+    def formula(*arrays, alpha, lam, off=0.0):
+        _, *ends = ppi_mean(*arrays, level=1 - alpha, tuned=lam is None)
+        return np.array(ends) * (1 + off)
+
+    def found(module):
+        monkeypatch.setitem(sys.modules, "ppi_py", module)
+        return _ppi(seed(10)).verdict
+
+    assert found(SimpleNamespace(ppi_mean_ci=formula)) == HOLDS
+    assert found(SimpleNamespace(ppi_mean_ci=partial(formula, off=1e-7))) == BREACH
+    assert found(None) == SKIPPED
 
 
 def test_figures_of_kloos_are_the_products_own():
