@@ -76,7 +76,7 @@ def _numpyro(seed: int) -> Finding:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = MCMC(
-            NUTS(model), num_warmup=1000, num_samples=2000, num_chains=4,
+            NUTS(model), num_warmup=500, num_samples=1000, num_chains=4,
             chain_method="vectorized", progress_bar=False,
         )  # fmt: skip
         run.run(jax.random.PRNGKey(seed % 2**31))
