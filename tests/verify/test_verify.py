@@ -76,13 +76,14 @@ def test_the_product_is_calibrated(case):
 
 # not (joint, transposed): v̂ has too few units for some of those test sets, which are refused
 PLANTED = [(case, bug) for case in CASES[:2] for bug in (one_more, transposed)]
-PLANTED += [(CASES[2], three_more)]
+PLANTED += [(replace(CASES[2], replications=1000), three_more)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "bug"), PLANTED, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_a_planted_bug_breaks_calibration(case, bug):
-    assert calibrated(replace(case, replications=2000), bug, 2).breach
+    """With as many truths as the product's own test has, but for `joint`; p is 1e-20 or so."""
+    assert calibrated(case, bug, 2).breach
 
 
 @pytest.mark.slow
@@ -131,7 +132,7 @@ def some_jobs(quick, rng, every_job=run._jobs):
     replications in tests/paper.
     """
     jobs, left_out = every_job(quick, rng)
-    most = {"cell": 12, "groups": 12, "published": 0}
+    most = {"cell": 12, "groups": 10, "published": 0}
     taken = [("others", partial(published, replications=200), seed(9))]
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
