@@ -25,6 +25,15 @@ def rng() -> np.random.Generator:
     return fresh()
 
 
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an estimate have 200 draws unless the test says how many: for tests about messages."""
+    import trueup as tu
+
+    for function in (tu.correct, tu.correct_counts):
+        monkeypatch.setitem(function.__kwdefaults__, "draws", 200)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def limits_in_processor_time() -> Iterator[None]:
     """Let chains that stop after so many seconds count processor time: machines may be busy."""

@@ -84,6 +84,7 @@ def test_equal_values_are_rarely_called_different(rng, values):
     assert found < DIFFERENT + 5 * np.sqrt(DIFFERENT / 150)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_small_test_set_could_not_show_is_said(rng):
     """Heavy tails hide a factor of 3; with the default of a random test set it does not matter."""
@@ -112,6 +113,7 @@ def test_values_from_elsewhere_go_to_the_nearest_band(rng):
     assert counted(population, moved).bands is None
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 def test_a_total_near_zero_is_told(rng):
     """A class of 5% whose units are 1/50 as large: its interval lay too high without a word."""
@@ -127,6 +129,7 @@ def test_a_total_near_zero_is_told(rng):
         assert any("cannot tell the total of class [1]" in x for x in est.info["warnings"]) == told
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("value", ["y", None])
 def test_a_prior_that_the_audit_contradicts_is_noticed(value):
@@ -150,6 +153,7 @@ def test_draws_from_the_prior_rarely_contradict_it(rng):
     assert abs(np.mean(p) - 0.5) < 5 * np.sqrt(1 / 12 / 300)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("design", ["random", "by_prediction"])
 def test_check_says_what_correct_would_warn_of(rng, design):

@@ -126,13 +126,13 @@ def test_no_warning_where_the_test_set_tells():
 
 
 def some_jobs(quick, rng, every_job=run._jobs):
-    """Take a tenth of the quick form's work, with some of every kind, chosen anew each time.
+    """Take a sixth of the quick form's work, with some of every kind, chosen anew each time.
 
     Chains of `full` and of `joint` are calibrated in tests/statistical, and Table 1 has 1,000
     replications in tests/paper.
     """
     jobs, left_out = every_job(quick, rng)
-    most = {"cell": 12, "groups": 10, "published": 0}
+    most = {"cell": 40, "groups": 10, "published": 0}
     taken = [("others", partial(published, replications=200), seed(9))]
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
