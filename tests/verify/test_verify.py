@@ -133,7 +133,7 @@ def some_jobs(quick, rng, every_job=run._jobs):
     """
     jobs, left_out = every_job(quick, rng)
     most = {"cell": 40, "groups": 10, "published": 0}
-    taken = [("others", partial(published, replications=200), seed(9))]
+    taken, K = [("others", partial(published, replications=200), seed(9))], rng.choice((2, 3))
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
         if kind == "ranks" and what.by_chain:
@@ -143,7 +143,7 @@ def some_jobs(quick, rng, every_job=run._jobs):
             key = f"{what.method} {what.design}"
         elif kind == "others":
             key = what.__name__
-        elif kind == "groups" and what["K"] != 2:
+        elif kind == "groups" and what["K"] != K:
             continue
         most[key] = most.get(key, 1) - 1
         if most[key] >= 0:
