@@ -84,7 +84,6 @@ def test_equal_values_are_rarely_called_different(rng, values):
     assert found < DIFFERENT + 5 * np.sqrt(DIFFERENT / 150)
 
 
-@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_small_test_set_could_not_show_is_said(rng):
     """Heavy tails hide a factor of 3; with the default of a random test set it does not matter."""
@@ -113,7 +112,6 @@ def test_values_from_elsewhere_go_to_the_nearest_band(rng):
     assert counted(population, moved).bands is None
 
 
-@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 def test_a_total_near_zero_is_told(rng):
     """A class of 5% whose units are 1/50 as large: its interval lay too high without a word."""
