@@ -13,12 +13,25 @@ import pytest
 from tests.seeds import fresh
 
 pytest_plugins = ["tests.second_chance"]
+# Most of the time of a short run of NUTS goes into compiling it: JAX need not optimise much.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Return a generator with a seed of this test's own, another in each run."""
     return fresh()
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an estimate have 200 draws unless the test says how many: for tests about messages."""
+    import trueup as tu
+
+    for function in (tu.correct, tu.correct_counts):
+        monkeypatch.setitem(function.__kwdefaults__, "draws", 200)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -157,7 +157,7 @@ def test_groups_by_date_in_every_format(ending, tmp_path):
     )
     target = tmp_path / f"out.{ending}"
     arguments = ["correct", str(tmp_path / "p.csv"), str(tmp_path / "t.csv"), "--by", "month"]
-    result = run([*arguments, "--value", "y", "--json", "--output", str(target)])
+    result = run([*arguments, "--value", "y", "--draws", "100", "--json", "--output", str(target)])
     rows = json.loads(result.stdout)["rows"]
     assert [row["month"] for row in rows] == [days[0]] * 2 + [days[1]] * 2 + [None] * 2
     if ending == "json":

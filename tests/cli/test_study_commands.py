@@ -39,8 +39,9 @@ def test_compare_json_goes_alone_to_standard_output():
 
 def test_compare_takes_files(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
-    arguments = [str(predictions), str(test_set), "--value", "turnover", *SMALL, "--json"]
-    answer = json.loads(run(compare, [*arguments, "--method", "joint"]).stdout)
+    arguments = [str(predictions), str(test_set), "--value", "turnover", "--json"]
+    few = ["--draws", "100", "--replications", "5", "--method", "joint"]
+    answer = json.loads(run(compare, [*arguments, *few]).stdout)
     assert {row["class"] for row in answer["rows"]} == {"webshop", "other"}
     assert answer["info"]["totals"] is True
 

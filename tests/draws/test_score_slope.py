@@ -60,7 +60,7 @@ def test_the_slope_of_the_score_has_an_even_rank(rng):
 @pytest.mark.slow
 def test_calibration_finds_a_slope_for_wrong_predictions(rng):
     """Planted bug: the score raises the odds of the other class."""
-    found = ranks(rng, 150, right=1 - RIGHT)
+    found = ranks(rng, 50, right=1 - RIGHT)
     assert max(even(column) for column in found.T) > 7
 
 

@@ -87,9 +87,12 @@ def test_equal_values_are_rarely_called_different(rng, values):
 @pytest.mark.filterwarnings("ignore")
 def test_what_a_small_test_set_could_not_show_is_said(rng):
     """Heavy tails hide a factor of 3; with the default of a random test set it does not matter."""
-    heavy = tables(rng, 3.0, 2.0, n=100, design="shifted")
-    told = " ".join(tu.correct(*heavy, value="y", design="shifted", seed=1).info["warnings"])
-    assert "would hardly show it" in told or "do not depend on what was predicted" in told
+    words, said = ("would hardly show it", "do not depend on what was predicted"), 0
+    for _ in range(12):  # 40 of 40 say it; with 100 units 18 of 25, as intervals are wide
+        heavy = tables(rng, 3.0, 2.0, n=400, design="shifted")
+        est = tu.correct(*heavy, value="y", design="shifted", draws=1000, seed=1)
+        said += any(part in text for part in words for text in est.info["warnings"])
+    assert said >= 7
     light = tables(rng, 1.0, 0.5, design="shifted")
     told = " ".join(tu.correct(*light, value="y", design="shifted", seed=1).info["warnings"])
     assert "would hardly show it" not in told
@@ -127,6 +130,7 @@ def test_a_total_near_zero_is_told(rng):
         assert any("cannot tell the total of class [1]" in x for x in est.info["warnings"]) == told
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("value", ["y", None])
 def test_a_prior_that_the_audit_contradicts_is_noticed(value):
@@ -150,6 +154,7 @@ def test_draws_from_the_prior_rarely_contradict_it(rng):
     assert abs(np.mean(p) - 0.5) < 5 * np.sqrt(1 / 12 / 300)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("design", ["random", "by_prediction"])
 def test_check_says_what_correct_would_warn_of(rng, design):

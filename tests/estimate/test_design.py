@@ -44,7 +44,7 @@ def test_units_in_many_small_groups_are_tested_like_those_in_few(rng):
     """Test sets are drawn unit by unit where groups are many: compared with drawing all groups."""
     v_hat = rng.integers(1, 9, 4000)
     for overlap in (True, False):
-        drawn = np.array([*_random_totals(v_hat, 200, overlap, rng)])
+        drawn = np.concatenate([*_random_totals(v_hat, 200, overlap, rng)])
         assert (drawn.sum(axis=1) == 200).all()
         assert not overlap or (drawn <= v_hat).all()
         expected = 200 * v_hat / v_hat.sum()

@@ -35,7 +35,8 @@ def test_a_copy_has_the_same_rows_table_and_second_run(copied, options):
     assert str(other) == str(est)
     pd.testing.assert_frame_equal(other.table, est.table)
     assert other.again().rows() == est.rows()
-    assert other.again(prior="uniform").rows() == est.again(prior="uniform").rows()
+    if not options:  # groups and strata keep the same call
+        assert other.again(prior="uniform").rows() == est.again(prior="uniform").rows()
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)

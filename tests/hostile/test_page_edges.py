@@ -249,11 +249,17 @@ def test_headers_are_safe_too(page, tmp_path):
     (tmp_path / "t.csv").write_bytes(TEST_SET)
     arguments = ["correct", str(predictions), str(tmp_path / "t.csv"), "--by", "=group"]
     path = tmp_path / "result.csv"
-    CliRunner().invoke(main, [*arguments, "--no-overlap", "--output", str(path)])
+    CliRunner().invoke(main, [*arguments, "--draws", "100", "--no-overlap", "--output", str(path)])
     headers = opened(page)
     page.put("/api/files/predictions", content=predictions.read_bytes(), headers=headers)
     page.put("/api/files/test_set", content=TEST_SET, headers=headers)
-    given = {"predicted": "predicted", "true": "true", "by": "=group", "overlap": False}
+    given = {
+        "predicted": "predicted",
+        "true": "true",
+        "by": "=group",
+        "overlap": False,
+        "draws": 100,
+    }
     page.post("/api/files/correct", json=given, headers=headers)
     sent = page.get("/api/files/table", headers=headers)
     page.delete("/api/session", headers=headers)

@@ -14,6 +14,7 @@ from trueup.numerics.arrays import Integers
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
 SIMULATIONS = 2_000
+AT_ONCE = 100_000  # column totals in memory
 # NumPy draws without replacement up to here; beyond it, with replacement is as good.
 HYPERGEOMETRIC_LIMIT = 1_000_000_000
 DOUBTFUL = 0.01
@@ -42,9 +43,9 @@ def design_p_value(
     if expected.min() >= EXPECTED_ENOUGH:
         shrink = 1 - (size - 1) / (N - 1) if overlap and N > 1 else 1.0
         return chi_square_tail(int(occurs.sum()) - 1, statistic / shrink)
-    simulated = np.array(
+    simulated = np.concatenate(
         [
-            ((drawn - expected) ** 2 / expected).sum()
+            ((drawn - expected) ** 2 / expected).sum(axis=1)
             for drawn in _random_totals(v_hat[occurs], size, overlap, rng)
         ]
     )
@@ -54,18 +55,21 @@ def design_p_value(
 def _random_totals(
     v_hat: Integers, size: int, overlap: bool, rng: np.random.Generator
 ) -> Iterator[Integers]:
-    """Column totals of random test sets, one by one: there may be many thousand groups."""
+    """Column totals of random test sets, in blocks: there may be many thousand groups."""
     N, last = int(v_hat.sum()), v_hat.cumsum()
     inside = overlap and N < HYPERGEOMETRIC_LIMIT
     by_unit = size < len(v_hat) and (size * 50 < N or not inside)
-    for _ in range(SIMULATIONS):
+    each = max(1, min(SIMULATIONS, AT_ONCE // len(v_hat)))
+    for done in range(0, SIMULATIONS, each):
+        times = min(each, SIMULATIONS - done)
         if by_unit:  # their groups, rather than the units of every group
-            units = rng.choice(N, size, replace=not inside, shuffle=False)
-            yield np.bincount(last.searchsorted(units, side="right"), minlength=len(v_hat))
+            chosen = (rng.choice(N, size, replace=not inside, shuffle=False) for _ in range(times))
+            groups = [last.searchsorted(units, side="right") for units in chosen]
+            yield np.stack([np.bincount(group, minlength=len(v_hat)) for group in groups])
         elif inside:
-            yield rng.multivariate_hypergeometric(v_hat, size, method="marginals")
+            yield rng.multivariate_hypergeometric(v_hat, size, times, method="marginals")
         else:
-            yield rng.multinomial(size, v_hat / N)
+            yield rng.multinomial(size, v_hat / N, times)
 
 
 def chi_square_tail(freedom: int, x: float) -> float:

@@ -54,9 +54,9 @@ def test_a_small_gamma_ends_in_time(gamma, recwarn):
     prior = tu.Dirichlet(np.full((3, 3), 1 / 3), np.full(3, gamma))
     begun = time.process_time()
     est = tu.correct_counts(
-        n, v_hat, design="by_class", method="full", prior=prior, draws=1000, seed=1, seconds=5
+        n, v_hat, design="by_class", method="full", prior=prior, draws=1000, seed=1, seconds=2
     )
-    assert time.process_time() - begun < 15
+    assert time.process_time() - begun < 6
     assert est.info["rhat"] < 1.01 or any("R-hat" in text for text in est.info["warnings"])
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
 
