@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from trueup.draws.samplers import draw_constrained, ess, rhat
-from trueup.draws.samplers.rejection import propose
+from trueup.draws.samplers.rejection import Proposals
 
 CASES = [(2, 10), (3, 100), (5, 100), (15, 100), (15, 500), (15, 2000), (30, 500)]
 FRESH = """
