@@ -41,7 +41,7 @@ def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Fl
     return x
 
 
-class Gammas:
+class GammaDraws:
     """Gamma(a) draws, equal shapes together: NumPy is slow for arrays of shapes.
 
     Most cells of a test set are empty and have the prior's 1/K alone: see `_gammas_of_part`.

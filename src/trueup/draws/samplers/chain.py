@@ -10,7 +10,7 @@ import numpy as np
 
 from trueup.draws.samplers.contradiction import contradicted
 from trueup.draws.samplers.draws import Draws, Progress
-from trueup.draws.samplers.walk import Walk
+from trueup.draws.samplers.walk import MANY_CLASSES, Walk
 from trueup.numerics.arrays import Floats
 from trueup.numerics.diagnostics import ess, rhat
 
@@ -20,8 +20,9 @@ RESTART = 1.05
 HOPELESS, PATIENCE = 2.0, 2000
 """With R-hat above the first after so many sweeps, chains sit in places of their own, and ten times
 as long would not help."""
-ENOUGH = 0.9
-"""Draws are enough when their effective number is this part of the number asked for."""
+ENOUGH, ENOUGH_OF_MANY = 0.9, 0.25
+"""Draws are enough when their effective number is this part of the number asked for; the second is
+for many classes, where a sweep takes long."""
 BURN = 0.2
 """Part of the run that is left out at its start, after the warm-up."""
 WARM_UP = 3
@@ -31,8 +32,6 @@ STEP = 20
 AT_ODDS = 0.25
 """Part of the time (or twice PATIENCE) after which data that contradict each other are no longer
 waited for."""
-MANY_CLASSES = 20
-"""Above this fewer chains run: as many effective draws, sooner converged."""
 BETA_SWEEPS = 1024
 """Sweeps of β to remember for the diagnostics."""
 TRACE_SWEEPS = 200
@@ -52,9 +51,14 @@ def plan(size: int, classes: int) -> int:
     """Chains to run; of `size` and K alone, so that a seed means the same.
 
     R-hat < 1.01 takes about fifty effective draws per chain, so more chains than size/50 would only
-    make the run longer; with fewer than 32 most of the time would be Python's own.
+    make the run longer; with few chains most of the time would be Python's own.
     """
-    return 32 if classes > MANY_CLASSES else int(np.clip(size // 50, 32, 80))
+    return 16 if classes > MANY_CLASSES else int(np.clip(size // 50, 32, 80))
+
+
+def enough(size: int, classes: int) -> float:
+    """Effective draws to wait for."""
+    return (ENOUGH_OF_MANY if classes > MANY_CLASSES else ENOUGH) * size
 
 
 def run_chains(
@@ -98,7 +102,7 @@ def run_chains(
             late = stopped or walk.late() or before + done >= max_sweeps
             if done >= check_at or late:
                 health = examine(walk, size, keep)
-                good = health.ess >= ENOUGH * size and health.rhat < RHAT
+                good = health.ess >= enough(size, len(a)) and health.rhat < RHAT
                 if good or late:
                     break
                 hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
@@ -109,7 +113,7 @@ def run_chains(
                     doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), rng)
                 ):
                     break
-                need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
+                need = (health.rhat - 1.0) / (RHAT - 1.0), enough(size, len(a)) / max(health.ess_run, 1.0)
                 check_at = done * float(np.clip(1.1 * max(need), 1.25, 3.0))
                 if health.rhat > RESTART and (walk.adapt() or not before):
                     # not there yet: all of it was warm-up
@@ -190,7 +194,7 @@ def story(walk: Walk, done: int, size: int, health: Health, stopped: bool) -> di
             f"{how} before they had converged: R-hat {health.rhat:.3f} (below {RHAT} is wanted), "
             f"{few}. Do not publish these figures; allow more `seconds`, or join classes."
         )
-    elif stopped or health.ess < ENOUGH * size:
+    elif stopped or health.ess < enough(size, walk.shape[0]):
         info["warnings"].append(
             f"{how}: they had converged (R-hat {health.rhat:.3f}), with {few}. The last digits are "
             "rougher; allow more `seconds` for the rest."

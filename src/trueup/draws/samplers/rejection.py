@@ -6,7 +6,7 @@ from trueup.draws.contingency import solve_Q
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.errors import EstimateError
 from trueup.numerics.arrays import Floats
-from trueup.numerics.dirichlet import SMALL_SHAPE, Gammas, dirichlet
+from trueup.numerics.dirichlet import SMALL_SHAPE, GammaDraws, dirichlet
 
 PILOT = 1024
 """Proposals after which the acceptance is first known ..."""
@@ -31,7 +31,7 @@ class Proposals:
         self.rng = np.random.Generator(np.random.SFC64(rng.integers(2**63, size=4)))
         self.most = max(BLOCK // K**2, 1)
         # rows of such gammas may all be too small for a number
-        self.gammas = Gammas(a) if a.sum(axis=1).min() >= SMALL_SHAPE else None
+        self.gammas = GammaDraws(a) if a.sum(axis=1).min() >= SMALL_SHAPE else None
         self.X, self.room = np.empty((K, K, self.most)), np.empty((K, K - 1, self.most))
         self.M = np.empty((K + 1, K, self.most))
 
