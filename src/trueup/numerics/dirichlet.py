@@ -41,6 +41,11 @@ def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Fl
     return x
 
 
+def fast_generator(rng: np.random.Generator) -> np.random.Generator:
+    """A generator seeded by another one that draws gammas in seven eighths of the time."""
+    return np.random.Generator(np.random.SFC64(rng.integers(2**63, size=4)))
+
+
 class GammaDraws:
     """Gamma(a) draws, equal shapes together: NumPy is slow for arrays of shapes.
 

@@ -6,7 +6,7 @@ from trueup.draws.contingency import solve_Q
 from trueup.draws.samplers.draws import Draws, Progress
 from trueup.errors import EstimateError
 from trueup.numerics.arrays import Floats
-from trueup.numerics.dirichlet import SMALL_SHAPE, GammaDraws, dirichlet
+from trueup.numerics.dirichlet import SMALL_SHAPE, GammaDraws, dirichlet, fast_generator
 
 PILOT = 1024
 """Proposals after which the acceptance is first known ..."""
@@ -27,8 +27,7 @@ class Proposals:
     def __init__(self, a: Floats, rho: Floats, rng: np.random.Generator) -> None:
         K = len(a)
         self.a, self.rho = a, rho
-        # draws gammas in seven eighths of the time
-        self.rng = np.random.Generator(np.random.SFC64(rng.integers(2**63, size=4)))
+        self.rng = fast_generator(rng)
         self.most = max(BLOCK // K**2, 1)
         # rows of such gammas may all be too small for a number
         self.gammas = GammaDraws(a) if a.sum(axis=1).min() >= SMALL_SHAPE else None

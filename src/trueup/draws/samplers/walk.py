@@ -21,7 +21,7 @@ from trueup.draws.samplers.gammas import (
 )
 from trueup.draws.samplers.tilted import log_sum
 from trueup.numerics.arrays import Bools, Floats
-from trueup.numerics.dirichlet import dirichlet, log_gamma
+from trueup.numerics.dirichlet import dirichlet, fast_generator, log_gamma
 
 KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
 """How much of the old a proposal keeps; 0 is a fresh draw."""
@@ -36,6 +36,10 @@ MANY_CLASSES, PASSES = 20, 3
 """With more classes than the first, the slowest columns move several times in a sweep."""
 FRESH_EVERY = 8
 """Sweeps between two in which every proposal is a fresh one."""
+SMALL_GAMMA = 0.5
+ENOUGH_OF_MANY, ENOUGH_OF_SMALL = 0.25, 0.5
+"""Effective draws to wait for, as a part of those asked for, with many classes and a small γ: the
+rest would take most of the time."""
 ROUNDING = 1e-9
 """A β_g that is negative by more than this is not due to rounding of a permissible one."""
 TINY = np.finfo(float).tiny
@@ -121,11 +125,14 @@ class Walk:
 
     shape: tuple[int, int]
     paces: list[Pace]
+    enough = 0.9
+    """Draws are enough when their effective number is this part of the number asked for."""
     deadline = np.inf
     """Time (of `time.monotonic`) after which no sweep begins."""
 
     def __init__(self, chains: int, rng: np.random.Generator, capacity: tuple[int, int]) -> None:
-        self.chains, self.rng, self.capacity = chains, rng, capacity
+        self.chains, self.capacity = chains, capacity
+        self.rng = fast_generator(rng)
         self.forget()
 
     def forget(self) -> None:
@@ -203,6 +210,8 @@ class Constrained(Walk):
         # rows with few test units are those that columns alone move slowly
         self.some, few = -(-len(a) // ROWS), 1.0 / a.sum(axis=1)
         self.chance = few / few.sum()
+        if len(a) > MANY_CLASSES:
+            self.enough = ENOUGH_OF_MANY
         super().__init__(chains, rng, capacity)
 
     def sweep(self) -> None:
@@ -270,14 +279,16 @@ class Full(Walk):
     ) -> None:
         self.shape = a.shape
         self.state = tilted.start_columns(a, gamma, v_hat, chains, rng)
-        square = a.shape[0] == a.shape[1]
-        self.paces = [Pace(len(a), 1)] if square else []
         # with a small γ a class is there or not, and only jumps lead from one to the other
-        self.jumps = 4 if gamma.min() < 0.5 else 1
+        self.jumps = 6 if gamma.min() < SMALL_GAMMA else 1
+        if gamma.min() < SMALL_GAMMA:
+            self.enough = ENOUGH_OF_SMALL
+        square = a.shape[0] == a.shape[1]
+        self.paces = [Pace(len(a), 1)] if square and self.jumps == 1 else []
         super().__init__(chains, rng, capacity)
 
     def sweep(self) -> None:
-        """Move columns given the scales, scales, and (where K = L) columns with ρ fixed."""
+        """Move columns given the scales, scales, and (where it helps) columns with ρ fixed."""
         tilted.move_columns(self.state, self.rng)
         tilted.scale(self.state, self.rng)
         for _ in range(self.jumps):
@@ -285,6 +296,11 @@ class Full(Walk):
         tilted.swap_classes(self.state, self.rng)
         if self.paces:
             self.gammas()
+
+    def adapt(self) -> bool:
+        """Learn where classes are, too."""
+        tilted.aim(self.state)
+        return super().adapt()
 
     def gammas(self) -> None:
         """Write θ as w X with X ~ Gamma(a), and move its columns as `constrained` does."""
