@@ -109,7 +109,10 @@ def run_chains(
                     doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), rng)
                 ):
                     break
-                need = (health.rhat - 1.0) / (RHAT - 1.0), walk.enough * size / max(health.ess_run, 1.0)
+                need = (
+                    (health.rhat - 1.0) / (RHAT - 1.0),
+                    walk.enough * size / max(health.ess_run, 1.0),
+                )
                 check_at = done * float(np.clip(1.1 * max(need), 1.25, 1.6))
                 if health.rhat > RESTART and (walk.adapt() or not before):
                     # not there yet: all of it was warm-up
@@ -143,7 +146,7 @@ def examine(walk: Walk, size: int, keep: int) -> Health:
         return Health(float(beta.shape[0]), float(beta.shape[0]), np.inf)
     classes = range(beta.shape[2])
     ess_run = min(ess(beta[:, :, g]) for g in classes)
-    # R-hat of all sweeps would also count that neighbours are alike, which is not lack of convergence
+    # with all sweeps R-hat would also count that neighbours are alike, which draws apart are not
     apart = max(1, int(beta.shape[1] * np.sqrt(beta.shape[0]) / SPREAD))
     worst = max(rhat(beta[:, ::apart, g]) for g in classes)
     if keep < 8:

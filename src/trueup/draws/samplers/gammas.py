@@ -15,8 +15,8 @@ Under `constrained` a proposal is kept where w' ≥ 0, and that is all. A fresh 
 several times: how often it fails does not depend on what it replaces. Under `full`, with ρ fixed,
 the density of X has the factor Π β_g^(γ_g − 1) / |det P| as well.
 
-Columns move in blocks J of a few. Within a block only B's own columns are kept right; those after it
-follow at once, by Woodbury's formula B' = B − B_J (X_JᵀB_J)⁻¹ X_JᵀB, which is matrix products.
+Columns move in blocks J of a few. Within a block only its own columns of B are kept right; the
+rest follow at once, by Woodbury's formula B' = B − B_J (X_JᵀB_J)⁻¹ X_JᵀB, in matrix products.
 
 Arrays have the chains last, (K, K, C), so that each step is one pass over contiguous memory; B has
 them first, as matrix products need it.

@@ -94,6 +94,7 @@ def log_rates(a: Floats, log_r: Floats) -> Floats:
     return log_add(log_r, np.log(np.maximum(tau, SMALL)))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # where a rate is too large, nothing is accepted
 def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Propose simplices (over axis 0, in logs) for Π x^(a−1) exp(−Σ r x), with the log ratio."""
     rate = log_rates(a, log_r)
