@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from trueup.draws.samplers import draw_constrained, ess, rhat
-from trueup.draws.samplers.rejection import propose
+from trueup.draws.samplers.rejection import Proposals
 
 CASES = [(2, 10), (3, 100), (5, 100), (15, 100), (15, 500), (15, 2000), (30, 500)]
 FRESH = """
@@ -75,9 +76,11 @@ def timed(f):
 
 def rejection_rate(a, v_hat, seconds=2.0):
     """Independent draws per second by plain rejection."""
-    rng, found, start = np.random.default_rng(2), 0, time.perf_counter()
+    K, found, start = len(a), 0, time.perf_counter()
+    proposals = Proposals(a, v_hat / v_hat.sum(), np.random.default_rng(2))
+    P, beta = np.empty((proposals.most, K, K)), np.empty((proposals.most, K))
     while (spent := time.perf_counter() - start) < seconds:
-        found += len(propose(a, v_hat / v_hat.sum(), 2000, rng)[0])
+        found += proposals.keep(proposals.most, P, beta)
     return found / spent
 
 
@@ -178,27 +181,29 @@ print(json.dumps([spent, draws.info["sampler"], draws.info["rhat"], draws.info["
 """
 
 
-def hard(old):
-    """Print seconds, R-hat and effective draws per second; each in a new process."""
+def hard(old, only, times):
+    """Print seconds, R-hat and effective draws per second: medians of new processes, in turn."""
     sources = [str(Path(__file__).parents[1] / "src"), *([old] if old else [])]
-    print(
-        "| | "
-        + " | ".join("seconds, R-hat, ess/s: " + x for x in ["now", "old"][: len(sources)])
-        + " |"
-    )
-    print("|---" * (1 + len(sources)) + "|")
+    heads = ["seconds, R-hat, ess/s: " + x for x in ["now", "old"][: len(sources)]]
+    print("| | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(sources)) + "|")
     for name, (kind, a, v_hat) in HARD.items():
+        if not any(x in name for x in only or [""]):
+            continue
+        given = json.dumps([kind, a.tolist(), v_hat.tolist()])
+        runs = [[] for _ in sources]
+        for _ in range(times):
+            for found, source in zip(runs, sources, strict=True):
+                command = [sys.executable, "-c", ONE, source, given]
+                out = subprocess.run(command, capture_output=True, text=True)
+                found.append(json.loads(out.stdout.splitlines()[-1]))
         cells, rates = [], []
-        for source in sources:
-            given = json.dumps([kind, a.tolist(), v_hat.tolist()])
-            out = subprocess.run(
-                [sys.executable, "-c", ONE, source, given], capture_output=True, text=True
-            )
-            spent, sampler, worst, ess_ = json.loads(out.stdout.splitlines()[-1])
-            rates.append(ess_ / spent)
+        for found in runs:
+            spent = statistics.median(x[0] for x in found)
+            _, sampler, worst, effective = found[-1]
+            rates.append(effective / spent)
             worst = "independent" if worst is None else f"{worst:.3f}"
-            cells.append(f"{spent:.2f} ({sampler}), {worst}, {ess_ / spent:,.0f}")
-        ratio = f" {rates[0] / rates[1]:.1f} times |" if len(rates) == 2 else ""
+            cells.append(f"{spent:.3f} ({sampler}), {worst}, {rates[-1]:,.0f}")
+        ratio = f" {rates[0] / rates[1]:.2f} times |" if len(rates) == 2 else ""
         print(f"| {name} | " + " | ".join(cells) + " |" + ratio, flush=True)
 
 
@@ -209,9 +214,11 @@ def main():
     parser.add_argument("--size", type=int, default=4000, help="draws to ask for")
     parser.add_argument("--hard", action="store_true", help="what once took minutes")
     parser.add_argument("--old", help="folder with another version's trueup, to run side by side")
+    parser.add_argument("--only", action="append", help="with --hard: cases with this in the name")
+    parser.add_argument("--times", type=int, default=1, help="with --hard: runs of each, in turn")
     options = parser.parse_args()
     if options.hard or options.old:
-        hard(options.old)
+        hard(options.old, options.only, options.times)
         return
     slow, fast = peculiar()
     print(f"Peculiar Example, 100,000 draws: {slow / fast:.1f} times faster than rejection")

@@ -1,5 +1,8 @@
 """Input at the edges, kind by kind: what the fuzzer found, and what it would take long to find."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 
@@ -136,3 +139,42 @@ def test_a_first_draw_that_has_no_permissible_weight_is_not_a_warning_of_numpy()
             )  # fmt: skip
     except tu.EstimateError:
         pass  # refused in words
+
+
+ODD = {
+    "no test unit": ([[0, 0, 0], [0, 0, 0], [0, 0, 0]], [20, 50, 30]),
+    "a class without test units": ([[9, 1, 0], [0, 0, 0], [1, 2, 5]], [20, 50, 30]),
+    "a class never predicted right": ([[0, 9, 0], [9, 0, 1], [0, 1, 9]], [20, 50, 30]),
+    "rows alike": ([[30, 32, 28], [29, 33, 30], [31, 30, 29]], [300, 200, 260]),
+    "one class dominates": ([[9, 1, 0], [1, 7, 1], [0, 2, 5]], [1, 10**9, 2]),
+    "counts at odds": ([[900, 9, 1], [9, 900, 9], [1, 9, 900]], [1, 1, 998]),
+    "no unit of a class predicted": ([[9, 1, 0], [1, 7, 1], [0, 2, 5]], [60, 40, 0]),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"design": "random"},
+        {"design": "random", "method": "bayes"},
+        {"design": "shifted"},
+        {"design": "shifted", "alpha": 1e-3},
+        {"design": "by_class"},
+        {"design": "by_class", "gamma": 1e-6},
+        {"design": "by_class", "alpha": 1e-4, "gamma": 1e-2},
+    ],
+    ids=str,
+)
+def test_no_warning_of_numpy_reaches_a_user(name, options):
+    options, prior = dict(options), {}
+    for which in ("alpha", "gamma"):
+        if which in options:
+            prior[which] = np.full((3, 3) if which == "alpha" else 3, options.pop(which))
+    if prior:
+        options["prior"] = tu.Dirichlet(**({"alpha": np.full((3, 3), 1 / 3)} | prior))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", tu.TrueupWarning)
+        with contextlib.suppress(tu.TrueupError):
+            tu.correct_counts(*ODD[name], draws=200, seconds=1, seed=1, overlap=False, **options)

@@ -47,9 +47,17 @@ def split(x: Floats) -> Floats:
 
 def normal_scores(x: Floats) -> Floats:
     """Replace draws by the normal quantiles of their ranks; equal draws share their mean rank."""
-    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse].reshape(x.shape)
-    return np.asarray(special.ndtri((ranks - 0.375) / (x.size + 0.25)))
+    flat = x.ravel()
+    order = flat.argsort()
+    ordered = flat[order]
+    ranks = np.arange(1.0, flat.size + 1.0)
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    if len(first) < flat.size:
+        counts = np.diff(np.r_[first, flat.size])
+        ranks = np.repeat(first + (counts + 1) / 2.0, counts)
+    scores = np.empty(flat.size)
+    scores[order] = special.ndtri((ranks - 0.375) / (flat.size + 0.25))
+    return scores.reshape(x.shape)
 
 
 def _rhat(x: Floats) -> float:

@@ -13,6 +13,9 @@ from trueup.numerics.arrays import Floats
 # Below this shape NumPy's gamma draws underflow to 0 often enough for a row of zeros:
 # Pr(X < 1e-308) is about 10^(-308·shape), 1e-31 at 0.1.
 SMALL_SHAPE = 0.1
+CHUNK = 16_000
+"""Numbers that stay in the processor's cache while they are made."""
+MOST_POWER = 64
 
 
 def draw_dirichlet(a: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
@@ -35,6 +38,62 @@ def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Fl
     e = rng.standard_exponential(shape)
     e /= a
     x -= e
+    return x
+
+
+def fast_generator(rng: np.random.Generator) -> np.random.Generator:
+    """A generator seeded by another one that draws gammas in seven eighths of the time."""
+    return np.random.Generator(np.random.SFC64(rng.integers(2**63, size=4)))
+
+
+class GammaDraws:
+    """Gamma(a) draws, equal shapes together: NumPy is slow for arrays of shapes.
+
+    Most cells of a test set are empty and have the prior's 1/K alone: see `_gammas_of_part`.
+    """
+
+    def __init__(self, a: Floats) -> None:
+        shapes, which = np.unique(a, return_inverse=True)
+        which = which.reshape(a.shape)
+        self.cells = [(float(shape), np.nonzero(which == i)) for i, shape in enumerate(shapes)]
+
+    def fill(self, out: Floats, rng: np.random.Generator) -> None:
+        """Write draws into `out` (…, C)."""
+        size = out.shape[-1]
+        for shape, cells in self.cells:
+            power, many = round(1.0 / shape) if shape < 1.0 else 0, len(cells[0])
+            if 1 < power <= MOST_POWER and abs(power * shape - 1.0) < 1e-12:
+                step = max(CHUNK // size, 1)
+                for i in range(0, many, step):
+                    some = tuple(x[i : i + step] for x in cells)
+                    x = _gammas_of_part(power, len(some[0]) * size, rng)
+                    out[some] = x.reshape(-1, size)
+            else:
+                out[cells] = rng.standard_gamma(shape, size=(many, size))
+
+
+def _gammas_of_part(power: int, size: int, rng: np.random.Generator) -> Floats:
+    """Gamma(1/power) draws: U^power, kept with probability e^−x, or else 1 + an exponential.
+
+    These are the two parts of Ahrens and Dieter's envelope (1974), without a logarithm.
+    """
+    a = 1.0 / power
+    beyond = a / (np.e + a)
+    u, v, x = rng.random(size), rng.random(size), np.ones(size)
+    u -= beyond
+    u *= 1.0 / (1.0 - beyond)
+    tail = np.flatnonzero(u < 0.0)
+    u[tail] = 0.0
+    while power:
+        if power % 2:
+            x *= u
+        u *= u
+        power //= 2
+    doubtful = np.flatnonzero(v > 1.0 - x)  # e^−x ≥ 1 − x
+    again = doubtful[v[doubtful] > np.exp(-x[doubtful])]
+    x[tail] = y = 1.0 + rng.standard_exponential(len(tail))
+    again = np.concatenate([again, tail[v[tail] > y ** (a - 1.0)]])
+    x[again] = rng.standard_gamma(a, size=len(again))
     return x
 
 

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
-from scipy.special import digamma, polygamma
+from scipy.special import digamma, gammainc, gammaincinv, polygamma
 from tests.seeds import fresh
 
-from trueup.draws.samplers.gammas import invert, move_column, move_row, propose, swap_rows
+from trueup.draws.samplers.gammas import (
+    invert,
+    move_columns,
+    move_row,
+    propose,
+    propose_columns,
+    swap_rows,
+)
 from trueup.draws.samplers.walk import start
-from trueup.numerics.dirichlet import log_gamma
+from trueup.numerics.dirichlet import GammaDraws, log_gamma
 
 K, C = 5, 200
 V = np.array([10.0, 40.0, 20.0, 5.0, 25.0])
@@ -25,11 +32,24 @@ def begin(a, rng):
 
 def holds(state):
     """B is the inverse of Xᵀ, Xᵀw = ρ and w ≥ 0."""
-    unit = np.einsum("khc,ghc->kgc", state.B, state.X)
+    unit = np.einsum("ckh,ghc->kgc", state.B, state.X)
     np.testing.assert_allclose(unit, np.repeat(np.eye(K)[:, :, None], C, axis=2), atol=1e-5)
     np.testing.assert_allclose(np.einsum("ghc,gc->hc", state.X, state.w), state.rho, atol=1e-8)
     assert state.w.min() >= -1e-9
     np.testing.assert_allclose(state.beta().sum(axis=0), 1.0)
+
+
+def move(state, a, order, rng, *, keep=0.0, tries=1, passes=1):
+    """Move columns; return their last proposals and which stay inside, by column."""
+    made = {}
+
+    def fresh(block):
+        xs = propose_columns(state.X, a, block, [(keep, tries)] * len(block), rng)
+        made.update(zip(block, xs, strict=True))
+        return xs
+
+    kept = dict(move_columns(state, order, passes, fresh, rng))
+    return {k: (made[k], kept[k]) for k in order}
 
 
 def inside(X, rho):
@@ -43,56 +63,49 @@ def test_start_is_permissible(a):
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 0.9])
-def test_moves_keep_B_and_w_right(a, keep):
+@pytest.mark.parametrize("block", [1, 2, 8])
+def test_moves_keep_w_right(a, keep, block, monkeypatch):
+    monkeypatch.setattr("trueup.draws.samplers.gammas.BLOCK", block)
     rng = fresh(3)
     state = begin(a, rng)
     for i in range(K):
-        x = propose(state.X[:, i], a[:, i], keep, 1, rng)
-        assert move_column(state, i, x, rng).any()
         x = propose(state.X[i], a[i], keep, 1, rng)
-        assert move_row(state, i, x, rng).any()
+        assert move_row(state, i, x).any()
     holds(state)
+    moved = move(state, a, [3, 0, 4, 1, 2], rng, keep=keep, passes=2)
+    assert all(kept.any() for _, kept in moved.values())
+    w = state.w.copy()
+    holds(again := invert(state.X, state.rho))
+    np.testing.assert_allclose(again.w, w, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("move", ["column", "row"])
-def test_a_move_is_kept_exactly_where_it_stays_inside(a, move):
+@pytest.mark.parametrize("kind", ["column", "row"])
+def test_a_move_is_kept_exactly_where_it_stays_inside(a, kind):
     rng = fresh(4)
     state = begin(a, rng)
     i, wanted = 2, state.X.copy()
-    x = propose(state.X[:, i], a[:, i], 0.0, 1, rng)
-    if move == "column":
+    if kind == "column":
+        ((x, kept),) = move(state, a, [i], rng).values()
         wanted[:, i] = x[:, 0]
-        kept = move_column(state, i, x, rng)[0]
         moved = (state.X[:, i] == x[:, 0]).all(axis=0)
     else:
+        x = propose(state.X[i], a[i], 0.0, 1, rng)
         wanted[i] = x[:, 0]
-        kept = move_row(state, i, x, rng)[0]
+        kept = move_row(state, i, x)
         moved = (state.X[i] == x[:, 0]).all(axis=0)
-    np.testing.assert_array_equal(kept, inside(wanted, state.rho))
-    np.testing.assert_array_equal(moved, kept)
+    np.testing.assert_array_equal(kept[0], inside(wanted, state.rho))
+    np.testing.assert_array_equal(moved, kept[0])
 
 
 def test_the_first_proposal_that_stays_inside_is_taken(a):
     rng = fresh(5)
     state = begin(a, rng)
-    x = propose(state.X[:, 0], a[:, 0], 0.0, 6, rng)
-    kept = move_column(state, 0, x, rng)
+    ((x, kept),) = move(state, a, [0], rng, tries=6).values()
     for c in range(C):
         first = np.flatnonzero(kept[:, c])[:1]
         if first.size:
             np.testing.assert_array_equal(state.X[:, 0, c], x[:, first[0], c])
-    holds(state)
-
-
-def test_only_later_columns_are_still_right(a):
-    rng = fresh(6)
-    state = begin(a, rng)
-    for k in range(K):
-        x = propose(state.X[:, k], a[:, k], 0.0, 1, rng)
-        move_column(state, k, x, rng, only_later=True)
-    w = state.w.copy()
-    holds(again := invert(state.X, state.rho))
-    np.testing.assert_allclose(again.w, w, rtol=1e-5, atol=1e-8)
+    holds(invert(state.X, state.rho))
 
 
 def test_rows_that_are_alike_are_always_exchanged(a):
@@ -122,3 +135,17 @@ def test_log_gamma(a):
     assert np.isfinite(x).all()
     sd = np.sqrt(polygamma(1, a))
     assert abs(x.mean() - digamma(a)) < 5 * sd / 200
+
+
+@pytest.mark.parametrize("power", [2, 15, 40])
+def test_gammas_of_one_over_a_whole_number(power):
+    """Moments, the share beyond 1 (a part of the envelope of its own), and the median."""
+    shape, size = 1.0 / power, 400_000
+    x = np.empty((1, size))
+    GammaDraws(np.array([shape])).fill(x, fresh(9))
+    for z, p in ((1.0, gammainc(shape, 1.0)), (gammaincinv(shape, 0.5), 0.5), (0.3, None)):
+        p = gammainc(shape, z) if p is None else p
+        assert abs((x < z).mean() - p) < 5 * np.sqrt(p * (1 - p) / size)
+    assert abs(x.mean() - shape) < 5 * np.sqrt(shape / size)
+    spread = np.sqrt(6 * shape / size)  # x² has variance a(a+1)(4a+6)
+    assert abs((x**2).mean() - shape * (shape + 1)) < 5 * spread * (1 + 2 * shape)

@@ -1,6 +1,6 @@
-"""Draws of P and β from posteriors that know v̂: exact, by rejection, or by chains of rows.
+"""Draws of P and β from posteriors that know v̂: exact, by rejection, or by chains.
 
-Read in this order: `api` (what there is), `rows` (the walk, with its equations), `chain` (when it
+Read in this order: `api` (what there is), `gammas` (the walk, with its equations), `chain` (when it
 stops).
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueup.draws.samplers.contradiction import contradicted
 from trueup.draws.samplers.draws import Draws, Progress
-from trueup.draws.samplers.walk import Walk
+from trueup.draws.samplers.walk import MANY_CLASSES, Walk
 from trueup.numerics.arrays import Floats
 from trueup.numerics.diagnostics import ess, rhat
 
@@ -20,19 +20,18 @@ RESTART = 1.05
 HOPELESS, PATIENCE = 2.0, 2000
 """With R-hat above the first after so many sweeps, chains sit in places of their own, and ten times
 as long would not help."""
-ENOUGH = 0.9
-"""Draws are enough when their effective number is this part of the number asked for."""
-BURN = 0.2
+BURN = 0.1
 """Part of the run that is left out at its start, after the warm-up."""
 WARM_UP = 3
 """Rounds of warm-up, at least."""
-STEP = 20
+STEP = 10
 """Sweeps between two calls of `progress`."""
 AT_ODDS = 0.25
 """Part of the time (or twice PATIENCE) after which data that contradict each other are no longer
 waited for."""
-MANY_CLASSES = 20
-"""Above this fewer chains run: as many effective draws, sooner converged."""
+SPREAD = 600
+"""R-hat is that of this many draws per chain, divided by the root of their number: as many as show
+a difference of 0.005 through their noise."""
 BETA_SWEEPS = 1024
 """Sweeps of β to remember for the diagnostics."""
 TRACE_SWEEPS = 200
@@ -51,10 +50,10 @@ class Health:
 def plan(size: int, classes: int) -> int:
     """Chains to run; of `size` and K alone, so that a seed means the same.
 
-    R-hat < 1.01 takes about fifty effective draws per chain, so more chains than size/50 would only
-    make the run longer; with fewer than 32 most of the time would be Python's own.
+    R-hat < 1.01 takes about forty effective draws per chain, so more chains than size/40 would only
+    make the run longer; with few chains most of the time would be Python's own.
     """
-    return 32 if classes > MANY_CLASSES else int(np.clip(size // 50, 32, 80))
+    return 32 if classes > MANY_CLASSES else int(np.clip(size // 45, 32, 90))
 
 
 def run_chains(
@@ -82,7 +81,8 @@ def run_chains(
     begun = time.monotonic()
     if seconds is not None:
         walk.deadline = begun + seconds
-    before, check_at = 0, float(max(2 * STEP, keep))
+    # of two sweeps one is kept, where draws shall be nearly independent
+    before, check_at = 0, max(4.0 * STEP, keep * (2.2 if walk.enough > 0.5 else 1.0))
     stopped = False
     # In a thread, so that Ctrl-C never cuts a step in two.
     with ThreadPoolExecutor(1) as pool:
@@ -98,7 +98,7 @@ def run_chains(
             late = stopped or walk.late() or before + done >= max_sweeps
             if done >= check_at or late:
                 health = examine(walk, size, keep)
-                good = health.ess >= ENOUGH * size and health.rhat < RHAT
+                good = health.ess >= walk.enough * size and health.rhat < RHAT
                 if good or late:
                     break
                 hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
@@ -109,8 +109,11 @@ def run_chains(
                     doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), rng)
                 ):
                     break
-                need = (health.rhat - 1.0) / (RHAT - 1.0), size / max(health.ess_run, 1.0)
-                check_at = done * float(np.clip(1.1 * max(need), 1.25, 3.0))
+                need = (
+                    (health.rhat - 1.0) / (RHAT - 1.0),
+                    walk.enough * size / max(health.ess_run, 1.0),
+                )
+                check_at = done * float(np.clip(1.1 * max(need), 1.25, 1.6))
                 if health.rhat > RESTART and (walk.adapt() or not before):
                     # not there yet: all of it was warm-up
                     before += done
@@ -143,7 +146,9 @@ def examine(walk: Walk, size: int, keep: int) -> Health:
         return Health(float(beta.shape[0]), float(beta.shape[0]), np.inf)
     classes = range(beta.shape[2])
     ess_run = min(ess(beta[:, :, g]) for g in classes)
-    worst = max(rhat(beta[:, :, g]) for g in classes)
+    # with all sweeps R-hat would also count that neighbours are alike, which draws apart are not
+    apart = max(1, int(beta.shape[1] * np.sqrt(beta.shape[0]) / SPREAD))
+    worst = max(rhat(beta[:, ::apart, g]) for g in classes)
     if keep < 8:
         return Health(ess_run, min(ess_run, float(size)), worst)
     K, L = walk.shape
@@ -190,7 +195,7 @@ def story(walk: Walk, done: int, size: int, health: Health, stopped: bool) -> di
             f"{how} before they had converged: R-hat {health.rhat:.3f} (below {RHAT} is wanted), "
             f"{few}. Do not publish these figures; allow more `seconds`, or join classes."
         )
-    elif stopped or health.ess < ENOUGH * size:
+    elif stopped or health.ess < walk.enough * size:
         info["warnings"].append(
             f"{how}: they had converged (R-hat {health.rhat:.3f}), with {few}. The last digits are "
             "rougher; allow more `seconds` for the rest."

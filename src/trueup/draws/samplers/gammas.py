@@ -15,19 +15,28 @@ Under `constrained` a proposal is kept where w' ≥ 0, and that is all. A fresh 
 several times: how often it fails does not depend on what it replaces. Under `full`, with ρ fixed,
 the density of X has the factor Π β_g^(γ_g − 1) / |det P| as well.
 
-Arrays have the chains last, (K, K, C), so that each step is one pass over contiguous memory.
+Columns move in blocks J of a few. Within a block only its own columns of B are kept right; the
+rest follow at once, by Woodbury's formula B' = B − B_J (X_JᵀB_J)⁻¹ X_JᵀB, in matrix products.
+
+Arrays have the chains last, (K, K, C), so that each step is one pass over contiguous memory; B has
+them first, as matrix products need it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.dirichlet import GammaDraws
 
 PIVOT = 1e-10
 """Moves with a d that is smaller than this, relative to what it is the sum of, are refused: B would
 lose its last digits."""
 TINY = np.finfo(float).tiny
+BLOCK = 8
+"""Columns that move before B's other columns follow."""
 HUGE = 1e200
 """Weights above this are refused."""
 far_out = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -36,7 +45,7 @@ far_out = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 @dataclass
 class Gammas:
-    """C chains: X and B = (Xᵀ)⁻¹ (K, K, C), w and ρ (K, C), log |det P| (C,).
+    """C chains: X (K, K, C), B = (Xᵀ)⁻¹ (C, K, K), w and ρ (K, C), log |det P| (C,).
 
     With `gamma` the factor of `full` applies. Chains that are not `regular` stay where they are.
     """
@@ -48,9 +57,6 @@ class Gammas:
     log_det: Floats
     regular: Bools
     gamma: Floats | None = None
-
-    def __post_init__(self) -> None:
-        self.room = np.empty_like(self.B)  # allocating it costs more than writing into it
 
     def beta(self) -> Floats:
         """Base rates (K, C)."""
@@ -72,8 +78,7 @@ def invert(X: Floats, rho: Floats, gamma: Floats | None = None) -> Gammas:
         log_det = np.linalg.slogdet(A)[1] - np.log(np.maximum(X.sum(axis=1), TINY)).sum(axis=0)
         regular = log_det > floor(len(X), gamma)
         B = np.linalg.inv(np.where(regular[:, None, None], A, np.eye(len(X))))
-    B = np.ascontiguousarray(np.moveaxis(B, 0, -1))
-    w = np.einsum("ghc,hc->gc", B, rho)
+    w = np.ascontiguousarray((B @ rho.T[:, :, None])[:, :, 0].T)
     if gamma is not None:
         regular &= w.min(axis=0) > TINY
     return Gammas(X, np.asarray(B, dtype=float), w, rho, log_det, regular, gamma)
@@ -98,71 +103,127 @@ def propose(old: Floats, a: Floats, keep: float, tries: int, rng: np.random.Gene
     return x
 
 
-@far_out
-def move_column(
-    state: Gammas, k: int, x: Floats, rng: np.random.Generator, *, only_later: bool = False
-) -> Bools:
-    """Move column k to the first of the proposals x (K, m, C) that stays inside; return which do.
+def propose_columns(
+    X: Floats,
+    a: Floats,
+    columns: list[int],
+    paces: list[tuple[float, int]],
+    rng: np.random.Generator,
+) -> list[Floats]:
+    """`propose` for some columns, each with its own (keep, tries); fresh ones drawn together."""
+    K = len(a)
+    draws, edges = _fresh(a[:, columns].tobytes(), K, tuple(paces))
+    fresh = np.empty((edges[-1], X.shape[2]))
+    draws.fill(fresh, rng)
+    return [
+        propose(X[:, k], a[:, k], keep, tries, rng)
+        if keep
+        else fresh[edges[i] : edges[i + 1]].reshape(K, tries, -1)
+        for i, (k, (keep, tries)) in enumerate(zip(columns, paces, strict=True))
+    ]
 
-    With `only_later`, B is kept right for the columns after k only.
+
+@lru_cache(maxsize=64)
+def _fresh(a: bytes, K: int, paces: tuple[tuple[float, int], ...]) -> tuple[GammaDraws, list[int]]:
+    """Shapes of the fresh proposals, and where each column's begin."""
+    each = [0 if keep else K * tries for keep, tries in paces]
+    shapes = np.frombuffer(a).reshape(K, -1).T
+    parts = [np.repeat(x, n // K) for x, n in zip(shapes, each, strict=True)]
+    return GammaDraws(np.concatenate(parts)), [0, *np.cumsum(each).tolist()]
+
+
+@far_out
+def move_columns(
+    state: Gammas,
+    order: list[int],
+    passes: int,
+    propose: Callable[[list[int]], list[Floats]],
+    rng: np.random.Generator,
+) -> list[tuple[int, Bools]]:
+    """Move every column, in this order, to the first of its proposals (K, m, C) that stays inside.
+
+    The first block of columns moves `passes` times. `propose` makes proposals for a block; returned
+    is which of them stay inside. B is not right any more: `invert` comes next.
     """
-    q = state.B[:, k].copy()
-    d = np.einsum("gmc,gc->mc", x, q)
-    excess = np.einsum("gmc,gc->mc", x, state.w) - state.rho[k]
-    inside = np.abs(d) > PIVOT * np.einsum("gmc,gc->mc", x, np.abs(q))
-    inside &= state.regular
-    d[~inside] = 1.0
-    excess /= d
-    w = state.w[:, None] - q[:, None] * excess
-    inside &= (w.min(axis=0) >= 0.0) & (w.max(axis=0) < HUGE)
-    if state.gamma is not None:
-        total = state.X.sum(axis=1)
-        change = x[:, 0] - state.X[:, k]
-        inside[0] &= _likelier(state, w[:, 0], total, total + change, d[0], inside[0], rng)
-    first, chain = inside.argmax(axis=0), np.arange(x.shape[2])
-    done = inside[first, chain]
-    if done.any():
-        new = x[:, first, chain]
-        rest = slice(k + 1 if only_later else 0, None)
-        y = np.einsum("gc,ghc->hc", new, state.B[:, rest])
-        if not only_later:
-            y[k] -= 1.0
-        y *= done / d[first, chain]
-        room = state.room[:, rest]
-        np.multiply(q[:, None], y, out=room)
-        state.B[:, rest] -= room
-        np.copyto(state.w, w[:, first, chain], where=done)
+    found = []
+    B = state.B[:, :, order]
+    for start in range(0, len(order), BLOCK):
+        J, B_J = order[start : start + BLOCK], B[:, :, start : start + BLOCK]
+        Q = np.ascontiguousarray(np.moveaxis(B_J, 0, -1))
+        for _ in range(1 if start else passes):
+            found += _move_block(state, Q, J, propose(J), rng)
+        if start + BLOCK < len(order):
+            rest, X_J = B[:, :, start + BLOCK :], np.moveaxis(state.X[:, J], -1, 0).swapaxes(1, 2)
+            D = np.where(state.regular[:, None, None], X_J @ B_J, np.eye(len(J)))
+            try:
+                rest -= B_J @ np.linalg.solve(D, X_J @ rest)
+            except np.linalg.LinAlgError:  # to the last digits
+                rest[:] = invert(state.X, state.rho).B[:, :, order[start + BLOCK :]]
+    return found
+
+
+def _move_block(
+    state: Gammas, Q: Floats, J: list[int], xs: list[Floats], rng: np.random.Generator
+) -> list[tuple[int, Bools]]:
+    """Move columns J, one after the other, and with them Q = B_J (K, m, C)."""
+    w, chain, found = state.w, np.arange(Q.shape[2]), []
+    qwq = np.empty((3, *w.shape))
+    for j, (k, x) in enumerate(zip(J, xs, strict=True)):
+        q = qwq[0]
+        q[:], qwq[1] = Q[:, j], w
+        np.abs(q, out=qwq[2])
+        d, excess, size = np.einsum("gmc,sgc->smc", x, qwq)
+        size *= PIVOT
+        inside = np.abs(d) > size
+        inside &= state.regular
+        np.copyto(d, 1.0, where=~inside)
+        excess -= state.rho[k]
+        excess /= d
+        new_w = q[:, None] * excess
+        np.subtract(w[:, None], new_w, out=new_w)
+        inside &= np.minimum.reduce(new_w) >= 0.0
+        inside &= np.maximum.reduce(new_w) < HUGE
+        if state.gamma is not None:
+            total = state.X.sum(axis=1)
+            change = x[:, 0] - state.X[:, k]
+            inside[0] &= _likelier(state, new_w[:, 0], total, total + change, d[0], inside[0], rng)
+        found.append((k, inside))
+        if len(inside) == 1:
+            done, new, new_w, d = inside[0], x[:, 0], new_w[:, 0], d[0]
+        else:
+            first = inside.argmax(axis=0)
+            done, d = inside[first, chain], d[first, chain]
+            new, new_w = x[:, first, chain], new_w[:, first, chain]
+        np.copyto(w, new_w, where=done)
         np.copyto(state.X[:, k], new, where=done)
-    return np.asarray(inside)
+        y = np.einsum("gc,ghc->hc", new, Q)
+        y[j] -= 1.0
+        y *= done / d
+        Q -= q[:, None] * y
+    return found
 
 
 @far_out
-def move_row(state: Gammas, g: int, x: Floats, rng: np.random.Generator) -> Bools:
+def move_row(state: Gammas, g: int, x: Floats) -> Bools:
     """Move row g to the first of the proposals x (K, m, C) that stays inside; return which do."""
-    z = np.einsum("khc,hmc->kmc", state.B, x)
-    inside = z[g] > PIVOT * np.einsum("hc,hmc->mc", np.abs(state.B[g]), x)
+    chain = np.arange(x.shape[2])
+    z = np.moveaxis(state.B @ np.moveaxis(x, -1, 0), 0, -1)
+    size = np.einsum("ch,hmc->mc", np.abs(state.B[:, g]), x)
+    inside = z[g] > PIVOT * size
     inside &= state.regular
     d = np.where(inside, z[g], 1.0)
     w_g = state.w[g] / d
     w = state.w[:, None] - z * w_g
     w[g] = w_g
     inside &= (w.min(axis=0) >= 0.0) & (w.max(axis=0) < HUGE)
-    if state.gamma is not None:
-        total = state.X.sum(axis=1)
-        after = total.copy()
-        after[g] = x[:, 0].sum(axis=0)
-        inside[0] &= _likelier(state, w[:, 0], total, after, d[0], inside[0], rng)
-    first, chain = inside.argmax(axis=0), np.arange(x.shape[2])
-    done = inside[first, chain]
-    if done.any():
-        d = d[first, chain]
-        z = z[:, first, chain] / d
-        z[g] = 1.0 - 1.0 / d
-        z *= done
-        np.multiply(z[:, None], state.B[g].copy(), out=state.room)
-        state.B -= state.room
-        np.copyto(state.w, w[:, first, chain], where=done)
-        np.copyto(state.X[g], x[:, first, chain], where=done)
+    first = inside.argmax(axis=0)
+    done, d = inside[first, chain], d[first, chain]
+    z = z[:, first, chain] / d
+    z[g] = 1.0 - 1.0 / d
+    z *= done
+    state.B -= z.T[:, :, None] * state.B[:, g, None].copy()
+    np.copyto(state.w, w[:, first, chain], where=done)
+    np.copyto(state.X[g], x[:, first, chain], where=done)
     return np.asarray(inside)
 
 

@@ -31,19 +31,29 @@ LARGEST = 650.0
 SMALL = 1e-300
 WIDE = 8.0
 """Log odds within which `jump` proposes uniformly; below them it follows γ's own tail."""
+FAR = -1e9
+"""The log of no chance at all."""
+AIM = 8
+"""Chains in which a class is there, to learn from."""
 NUDGE = 1e-3
 """Spread of what is added to differences between chains, so that they reach everything."""
 
 
 @dataclass
 class Columns:
-    """C chains: log c (K, L, C) and log ρ (L, C), with a (K, L), γ (K,) and v̂ (L,)."""
+    """C chains: log c (K, L, C) and log ρ (L, C), with a (K, L), γ (K,) and v̂ (L,).
+
+    `aim` has the centre and spread of each class's largest log odds, for `jump`.
+    """
 
     log_c: Floats
     log_rho: Floats
     a: Floats
     gamma: Floats
     v_hat: Floats
+
+    def __post_init__(self) -> None:
+        self.aim = np.outer([0.0, WIDE / 2.0], np.ones(len(self.a)))
 
     def log_beta(self) -> Floats:
         """Log base rates (K, C)."""
@@ -84,6 +94,7 @@ def log_rates(a: Floats, log_r: Floats) -> Floats:
     return log_add(log_r, np.log(np.maximum(tau, SMALL)))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # where a rate is too large, nothing is accepted
 def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Propose simplices (over axis 0, in logs) for Π x^(a−1) exp(−Σ r x), with the log ratio."""
     rate = log_rates(a, log_r)
@@ -139,13 +150,16 @@ def scale(state: Columns, rng: np.random.Generator) -> None:
             step = np.zeros((K, chains))
             step[:, mine] = rng.choice(sizes, n) * (log_beta[:, i] - log_beta[:, j])
             step[:, mine] += NUDGE * rng.standard_normal((K, n))
-            log_c, log_rho, log_ratio = move(state, log_beta, step)
+            log_c, log_rho, log_ratio, _ = move(state, log_beta, step)
             kept = mine & (log_ratio > -rng.standard_exponential(chains))
             state.keep(kept, log_c, log_rho)
 
 
-def _odds(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
-    """Add a step (K, C) to the log odds of every class in every column; ρ stays."""
+def _odds(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, ...]:
+    """Add a step (K, C) to the log odds of every class in every column; ρ stays.
+
+    Returned are log c, log ρ, the log ratio of densities and log β.
+    """
     log_c = state.log_c + step[:, None]
     total = log_sum(log_c, 0)
     log_c -= total
@@ -153,10 +167,10 @@ def _odds(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, Float
     own = state.a.sum(axis=1)
     log_ratio = np.einsum("g,gc->c", own, step) - np.einsum("h,hc->c", state.a.sum(axis=0), total)
     log_ratio += np.einsum("g,gc->c", state.gamma - own, after - log_beta)
-    return log_c, state.log_rho, log_ratio
+    return log_c, state.log_rho, log_ratio, after
 
 
-def _rows(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
+def _rows(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, ...]:
     """Multiply every row of θ by the exponential of its step; P stays."""
     log_theta = state.log_c + state.log_rho + step[:, None]
     log_rho = log_sum(log_theta, 0)
@@ -165,31 +179,52 @@ def _rows(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, Float
     log_rho -= total
     log_ratio = np.einsum("g,gc->c", state.gamma, step - total)
     log_ratio += np.einsum("h,hc->c", state.v_hat, log_rho - state.log_rho)
-    return log_c, log_rho, log_ratio
+    return log_c, log_rho, log_ratio, log_beta + step - total
+
+
+def aim(state: Columns) -> None:
+    """Learn from the chains where the classes that are there have their largest log odds."""
+    for g in range(len(state.a)):
+        x = _largest_odds(state, g)
+        x = x[np.abs(x) < WIDE]
+        if len(x) >= AIM:
+            state.aim[:, g] = x.mean(), 1.5 * max(float(x.std()), 0.1)
+
+
+def _largest_odds(state: Columns, g: int) -> Floats:
+    log_c = state.log_c[g]
+    rest = np.maximum(-np.expm1(log_c), np.finfo(float).eps)
+    return np.asarray((log_c - np.log(rest)).max(axis=0))
 
 
 def jump(state: Columns, rng: np.random.Generator) -> None:
     """Put one class after the other anywhere, from nothing to everything, ρ fixed."""
     K, _, chains = state.log_c.shape
-    log_beta = state.log_beta()
+    log_beta, shape = state.log_beta(), (K, chains)
+    centre, spread = state.aim[:, :, None]
+    kind = rng.random(shape)
+    tail = -WIDE - rng.standard_exponential(shape) / state.gamma[:, None]
+    new = np.where(kind < 0.5, tail, rng.uniform(-WIDE, WIDE, shape))
+    new = np.where(kind > 0.75, centre + spread * rng.standard_normal(shape), new)
+    chance = -rng.standard_exponential(shape)
     for g in range(K):
-        rest = log_sum(np.delete(state.log_c, g, axis=0), 0)
-        now = (state.log_c[g] - rest).max(axis=0)
-        tail = -WIDE - rng.standard_exponential(chains) / state.gamma[g]
-        new = np.where(rng.random(chains) < 0.5, rng.uniform(-WIDE, WIDE, chains), tail)
-        step = np.zeros((K, chains))
-        step[g] = new - now
-        log_c, _, log_ratio = _odds(state, log_beta, step)
-        log_ratio += _log_jump(now, state.gamma[g]) - _log_jump(new, state.gamma[g])
-        kept = log_ratio > -rng.standard_exponential(chains)
+        now = _largest_odds(state, g)
+        step = np.zeros(shape)
+        step[g] = new[g] - now
+        log_c, _, log_ratio, after = _odds(state, log_beta, step)
+        there, back = _log_jump(np.stack([new[g], now]), state, g)
+        kept = log_ratio + back - there > chance[g]
         state.keep(kept, log_c)
-        log_beta = np.where(kept, log_sum(log_c + state.log_rho, 1), log_beta)
+        log_beta = np.where(kept, after, log_beta)
 
 
-def _log_jump(x: Floats, gamma: float) -> Floats:
+def _log_jump(x: Floats, state: Columns, g: int) -> Floats:
     """Log density of the proposals of `jump`, up to a constant."""
-    inside = np.where(x < WIDE, -np.log(2.0 * WIDE), -np.inf)
-    return np.where(x > -WIDE, inside, np.log(gamma) + gamma * (np.minimum(x, -WIDE) + WIDE))
+    gamma, (centre, spread) = state.gamma[g], state.aim[:, g]
+    near = np.exp(-0.5 * ((x - centre) / spread) ** 2) / (spread * np.sqrt(2.0 * np.pi))
+    near += (np.abs(x) < WIDE) / (2.0 * WIDE)
+    tail = np.where(x < -WIDE, np.log(2.0 * gamma) + gamma * (x + WIDE), FAR)
+    return log_add(np.log(np.maximum(near, SMALL)), tail)
 
 
 def swap_classes(state: Columns, rng: np.random.Generator) -> None:

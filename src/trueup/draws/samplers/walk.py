@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trueup.draws.samplers import tilted
-from trueup.draws.samplers.gammas import invert, move_column, move_row, propose, swap_rows
+from trueup.draws.samplers.gammas import (
+    Gammas,
+    invert,
+    move_columns,
+    move_row,
+    propose,
+    propose_columns,
+    swap_rows,
+)
 from trueup.draws.samplers.tilted import log_sum
 from trueup.numerics.arrays import Bools, Floats
-from trueup.numerics.dirichlet import dirichlet, log_gamma
+from trueup.numerics.dirichlet import dirichlet, fast_generator, log_gamma
 
 KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
 """How much of the old a proposal keeps; 0 is a fresh draw."""
@@ -22,10 +30,16 @@ FEW, MANY = 0.15, 0.5
 MOST_TRIES = 16
 ROUND = 5
 """Sweeps after which the warm-up looks at the acceptance."""
-ROWS_EVERY = 4
-"""Sweeps between two in which the rows move too."""
+ROWS = 10
+"""One in so many rows moves in a sweep."""
+MANY_CLASSES, PASSES = 20, 3
+"""With more classes than the first, the slowest columns move several times in a sweep."""
 FRESH_EVERY = 8
 """Sweeps between two in which every proposal is a fresh one."""
+SMALL_GAMMA = 0.5
+ENOUGH_OF_MANY, ENOUGH_OF_SMALL = 0.25, 0.5
+"""Effective draws to wait for, as a part of those asked for, with many classes and a small γ: the
+rest would take most of the time."""
 ROUNDING = 1e-9
 """A β_g that is negative by more than this is not due to rounding of a permissible one."""
 TINY = np.finfo(float).tiny
@@ -66,6 +80,7 @@ class Pace:
     def __init__(self, moves: int, most_tries: int) -> None:
         self.most = most_tries
         self.level = np.zeros(moves, dtype=int)
+        self.rate = np.ones(moves)
         self.tries = np.ones(moves, dtype=int)
         self.forget()
 
@@ -80,7 +95,7 @@ class Pace:
 
     def learn(self) -> bool:
         """Change what was accepted too rarely or too often; return whether anything changed."""
-        rate = (self.kept + 0.5) / (self.tried + 1.0)
+        self.rate = rate = (self.kept + 0.5) / (self.tried + 1.0)
         few = np.where(self.level == 0, FEW / self.most, FEW)
         level = self.level + (rate < few) - ((rate > MANY) & (self.level > 0))
         level = np.where(self.tried > 0, np.clip(level, 0, len(KEEP) - 1), self.level)
@@ -90,6 +105,10 @@ class Pace:
         self.level = level
         self.forget()
         return changed
+
+    def slow_first(self) -> list[int]:
+        """Order of the moves: those that are accepted least come first."""
+        return [int(i) for i in np.lexsort([self.rate, -self.level])]
 
     def take(self, i: int, sweep: int) -> tuple[float, int]:
         """How much of the old move i keeps in this sweep, and how often it tries."""
@@ -106,11 +125,14 @@ class Walk:
 
     shape: tuple[int, int]
     paces: list[Pace]
+    enough = 0.9
+    """Draws are enough when their effective number is this part of the number asked for."""
     deadline = np.inf
     """Time (of `time.monotonic`) after which no sweep begins."""
 
     def __init__(self, chains: int, rng: np.random.Generator, capacity: tuple[int, int]) -> None:
-        self.chains, self.rng, self.capacity = chains, rng, capacity
+        self.chains, self.capacity = chains, capacity
+        self.rng = fast_generator(rng)
         self.forget()
 
     def forget(self) -> None:
@@ -180,28 +202,40 @@ class Constrained(Walk):
     ) -> None:
         self.a, self.shape = a, a.shape
         rho = np.repeat((v_hat / v_hat.sum())[:, None], chains, axis=1)
-        self.state = invert(start(a, rho, rng), rho)
+        X = start(a, rho, rng)
+        lost = outside(invert(X, rho))
+        X[:, :, lost] = start(a, rho[:, lost], rng, plain=True)
+        self.state = invert(X, rho)
         self.paces = [Pace(len(a), MOST_TRIES), Pace(len(a), MOST_TRIES)]
+        # rows with few test units are those that columns alone move slowly
+        self.some, few = -(-len(a) // ROWS), 1.0 / a.sum(axis=1)
+        self.chance = few / few.sum()
+        if len(a) > MANY_CLASSES:
+            self.enough = ENOUGH_OF_MANY
         super().__init__(chains, rng, capacity)
 
     def sweep(self) -> None:
-        """Move every column; now and then every row; exchange two."""
+        """Move some rows, every column; exchange two rows."""
         a, rng, (columns, rows) = self.a, self.rng, self.paces
         state, before = self.state, self.state.X.copy()
-        with_rows = self.sweeps % ROWS_EVERY == 0
-        for k in range(len(a)):
-            x = propose(state.X[:, k], a[:, k], *columns.take(k, self.sweeps), rng)
-            columns.count(k, move_column(state, k, x, rng, only_later=not with_rows))
-        for g in range(len(a) if with_rows else 0):
+        for g in rng.choice(len(a), self.some, replace=False, p=self.chance):
             x = propose(state.X[g], a[g], *rows.take(g, self.sweeps), rng)
-            rows.count(g, move_row(state, g, x, rng))
+            rows.count(g, move_row(state, g, x))
+        passes = PASSES if len(a) > MANY_CLASSES else 1
+        for k, inside in move_columns(state, columns.slow_first(), passes, self.fresh, rng):
+            columns.count(k, inside)
         swap_rows(state.X, a, rng)
         self.state = invert(state.X, state.rho)
         # next to a singular P, rounding may have let a chain out of Θ_K: it takes the sweep back
-        lost = ~((self.state.w * self.state.X.sum(axis=1)).min(axis=0) > -ROUNDING)
+        lost = outside(self.state)
         if lost.any():
             self.state.X[:, :, lost] = before[:, :, lost]
             self.state = invert(self.state.X, state.rho)
+
+    def fresh(self, columns: list[int]) -> list[Floats]:
+        """Proposals for some columns."""
+        paces = [self.paces[0].take(k, self.sweeps) for k in columns]
+        return propose_columns(self.state.X, self.a, columns, paces, self.rng)
 
     def now(self) -> tuple[Floats, Floats, Floats]:
         """P, β and ρ."""
@@ -209,19 +243,24 @@ class Constrained(Walk):
         return X / X.sum(axis=1)[:, None], self.state.beta(), self.state.rho
 
 
-def start(a: Floats, rho: Floats, rng: np.random.Generator) -> Floats:
+def outside(state: Gammas) -> Bools:
+    """Which chains are not in Θ_K, or too near to a singular P to say."""
+    return np.asarray(~((state.w * state.X.sum(axis=1)).min(axis=0) > -ROUNDING))
+
+
+def start(a: Floats, rho: Floats, rng: np.random.Generator, *, plain: bool = False) -> Floats:
     """Start in Θ_K: columns c_·h ~ Dir(a_·h) give θ = cρ, whose rows are scaled to gammas.
 
-    Where that P is singular to the last digits (α near zero), a blend of the identity and ρ in
-    every row takes its place; its base rates are ρ.
+    That P may be singular to the last digits (α near zero). The `plain` start is a blend of the
+    identity and ρ in every row; its base rates are ρ.
     """
     K, chains = rho.shape
-    _, log_c = dirichlet(np.ascontiguousarray(a.T), chains, rng)
-    log_P = log_c.transpose(1, 0, 2) + np.log(rho)
-    P = np.exp(log_P - log_sum(log_P, 1)[:, None])
-    with np.errstate(divide="ignore"):
-        singular = np.linalg.slogdet(np.moveaxis(P, -1, 0))[1] < -20.0 * K
-    P = np.where(singular, 0.5 * np.eye(K)[:, :, None] + 0.5 * rho, P)
+    if plain:
+        P = 0.5 * np.eye(K)[:, :, None] + 0.5 * rho
+    else:
+        _, log_c = dirichlet(np.ascontiguousarray(a.T), chains, rng)
+        log_P = log_c.transpose(1, 0, 2) + np.log(rho)
+        P = np.exp(log_P - log_sum(log_P, 1)[:, None])
     total = np.maximum(rng.standard_gamma(a.sum(axis=1)[:, None], size=rho.shape), 1e-100)
     return np.asarray(P * total[:, None])
 
@@ -240,14 +279,16 @@ class Full(Walk):
     ) -> None:
         self.shape = a.shape
         self.state = tilted.start_columns(a, gamma, v_hat, chains, rng)
-        square = a.shape[0] == a.shape[1]
-        self.paces = [Pace(len(a), 1)] if square else []
         # with a small γ a class is there or not, and only jumps lead from one to the other
-        self.jumps = 4 if gamma.min() < 0.5 else 1
+        self.jumps = 6 if gamma.min() < SMALL_GAMMA else 1
+        if gamma.min() < SMALL_GAMMA:
+            self.enough = ENOUGH_OF_SMALL
+        square = a.shape[0] == a.shape[1]
+        self.paces = [Pace(len(a), 1)] if square and self.jumps == 1 else []
         super().__init__(chains, rng, capacity)
 
     def sweep(self) -> None:
-        """Move columns given the scales, scales, and (where K = L) columns with ρ fixed."""
+        """Move columns given the scales, scales, and (where it helps) columns with ρ fixed."""
         tilted.move_columns(self.state, self.rng)
         tilted.scale(self.state, self.rng)
         for _ in range(self.jumps):
@@ -255,6 +296,11 @@ class Full(Walk):
         tilted.swap_classes(self.state, self.rng)
         if self.paces:
             self.gammas()
+
+    def adapt(self) -> bool:
+        """Learn where classes are, too."""
+        tilted.aim(self.state)
+        return super().adapt()
 
     def gammas(self) -> None:
         """Write θ as w X with X ~ Gamma(a), and move its columns as `constrained` does."""
@@ -264,9 +310,12 @@ class Full(Walk):
         log_t -= state.log_beta()
         X = np.exp(log_theta + log_t[:, None])
         it = invert(X, np.exp(state.log_rho), state.gamma)
-        for k in range(len(state.a)):
-            x = propose(it.X[:, k], state.a[:, k], pace.take(k, self.sweeps)[0], 1, rng)
-            kept = move_column(it, k, x, rng, only_later=True)
+
+        def fresh(columns: list[int]) -> list[Floats]:
+            paces = [(pace.take(k, self.sweeps)[0], 1) for k in columns]
+            return propose_columns(it.X, state.a, columns, paces, rng)
+
+        for k, kept in move_columns(it, pace.slow_first(), 1, fresh, rng):
             pace.count(k, kept[:, it.regular])
         log_c = np.log(np.maximum(it.X, TINY)) + np.log(np.maximum(it.w, TINY))[:, None]
         log_c -= log_sum(log_c, 0)
