@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.cells import share_values
-from trueup.aggregate.groups.base_rates import TINY, draw_rates, fixed_point
+from trueup.aggregate.groups.base_rates import LENGTH, TINY, draw_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.conditioned import (
     allocate_to,
@@ -38,7 +38,7 @@ from trueup.aggregate.groups.layer import (
     effective,
     learn_layer,
 )
-from trueup.aggregate.groups.proposal import Near
+from trueup.aggregate.groups.near import Near, find_near
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
@@ -103,7 +103,8 @@ class GroupAnswer:
 class _Block(NamedTuple):
     """What a block of draws needs: some draws of the whole, and all groups.
 
-    `labels` is the number H of predicted classes; each has L/H cells, side by side.
+    `labels` is the number H of predicted classes; each has L/H cells, side by side. `width` draws
+    at a time are small enough for a processor's cache.
     """
 
     whole: Whole
@@ -113,6 +114,7 @@ class _Block(NamedTuple):
     known: Floats
     start: Near
     labels: int
+    width: int
 
 
 def correct_groups(
@@ -167,10 +169,11 @@ def correct_groups(
     if keep is None:
         keep = 8 * R * B * K <= KEEP_BYTES
     draws = _store(R, B, K, keep)
-    width = max(1, BLOCK // (K * L * B))
+    width = LENGTH * max(1, BLOCK // (K * B * LENGTH))
     shape = np.maximum(prior.a.mean(axis=0) + own, TINY)
-    start = fixed_point(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
-    jobs = _jobs(_Block(target, prior.a, layer, rest, known, start, H), width, rng)
+    start = find_near(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
+    every = _Block(target, prior.a, layer, rest, known, start, H, max(1, BLOCK // (K * L * B)))
+    jobs = _jobs(every, width, rng)
     pool = executor or ThreadPoolExecutor(cores())
     done = 0
     try:
@@ -223,7 +226,7 @@ def _learn(
     shape = np.repeat(prior.a[some].T[:, None], len(placed), axis=1)
     # from their predictions alone
     rates = draw_rates(_rows(by_label(P, H)), shape, v_h[placed], rng)
-    tilt = (rates / np.maximum(beta.T[:, None], TINY)).transpose(2, 1, 0)
+    tilt = rates / np.maximum(beta[:, None], TINY)
     learned = learn_layer(n[placed], v_hat[placed], P, beta, tilt, v_h, R, rng)
     P_h = by_label(whole.P, H)
     scale = column_scale(P_h, columns(P_h, whole.beta))
@@ -244,35 +247,48 @@ def _jobs(
     every: _Block, width: int, rng: np.random.Generator
 ) -> Iterator[tuple[_Block, np.random.Generator]]:
     """Cut the draws into blocks, each with a generator of its own."""
-    whole, layer = every.whole, every.layer
-    starts = range(0, len(whole.P), width)
+    starts = range(0, len(every.whole.P), width)
     for begin, own in zip(starts, rng.spawn(len(starts)), strict=True):
-        part = slice(begin, begin + width)
-        means = None if whole.means is None else whole.means[part]
-        some = Whole(whole.P[part], whole.beta[part], whole.u[part], means)
-        cut = None if layer is None else Layer(*(x[part] for x in layer))
-        yield every._replace(whole=some, a=every.a[part], layer=cut), own
+        yield _part(every, slice(begin, begin + width)), own
+
+
+def _part(every: _Block, part: slice) -> _Block:
+    """Return some of the draws."""
+    whole, layer = every.whole, every.layer
+    means = None if whole.means is None else whole.means[part]
+    some = Whole(whole.P[part], whole.beta[part], whole.u[part], means)
+    cut = None if layer is None else Layer(*(x[part] for x in layer))
+    return every._replace(whole=some, a=every.a[part], layer=cut)
 
 
 def _draw(block: _Block, rng: np.random.Generator) -> Floats:
     """Draw the groups (r, B, K), audited units apart, for a few draws of the whole."""
-    (P, beta, X, means), rest, layer = block.whole, block.rest, block.layer
-    v, n, H = rest.v_hat.T, block.known, block.labels
+    (P, _, X, _), rest, n, H = block.whole, block.rest, block.known, block.labels
     shape = block.a.T[:, None, :]
-    if layer is None:
-        shape = shape + n.T[:, :, None]
+    if block.layer is None:
+        shape = shape + (n.T[:, :, None] if n.any() else 0.0)
     else:
-        # the part of the audited units that says something of other columns too
-        part = effective(layer.kappa.T[:, None], n.sum(axis=1).T[:, :, None])  # (H, B, r)
-        part *= layer.sigma == 0  # otherwise they inform η instead
-        some = np.flatnonzero(n.any(axis=(1, 2)))
-        shape = np.repeat(shape, len(n), axis=1)
-        shape[:, some] += np.einsum("bgl,lbr->gbr", n[some], part[:, some])
+        shape = shape + _tells(block.layer, n)
     v_h = by_label(rest.v_hat, H)
-    rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (K, B, r)
-    if layer is None and rest.u_hat is None and P.shape[-1] == H:
-        return counts_to(rates.transpose(2, 1, 0), P, rest.v_hat, X, rng).astype(float)
-    tilt = rates.transpose(0, 2, 1) / np.maximum(beta.T[:, :, None], TINY)
+    rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (r, B, K)
+    if block.layer is None and rest.u_hat is None and P.shape[-1] == H:
+        return counts_to(rates, P, rest.v_hat, X, rng).astype(float)
+    parts = (slice(i, i + block.width) for i in range(0, len(P), block.width))
+    return np.concatenate([_given_rates(_part(block, part), rates[part], rng) for part in parts])
+
+
+def _tells(layer: Layer, n: Floats) -> Floats:
+    """The part (K, B, r) of the audited units that says something of other columns too."""
+    part = effective(layer.kappa.T[:, None], n.sum(axis=1).T[:, :, None])  # (H, B, r)
+    part *= layer.sigma == 0  # otherwise they inform η instead
+    return np.einsum("bgl,lbr->gbr", n, part)
+
+
+def _given_rates(block: _Block, rates: Floats, rng: np.random.Generator) -> Floats:
+    """Draw the groups (r, B, K) with the base rates (r, B, K) that their predictions tell."""
+    (P, beta, X, means), rest, layer, n = block.whole, block.rest, block.layer, block.known
+    v = rest.v_hat.T
+    tilt = rates.transpose(2, 0, 1) / np.maximum(beta.T[:, :, None], TINY)
     c = columns(P, beta)
     omega: Floats | float = 1.0
     if layer is None:
