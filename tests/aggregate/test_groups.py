@@ -9,12 +9,17 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 
-from trueup.aggregate.groups.allocate import allocate_cells, allocate_groups, find_cells
+from trueup.aggregate.groups.allocate import (
+    _scan,
+    _vectorised,
+    allocate_cells,
+    allocate_groups,
+    find_cells,
+)
 from trueup.aggregate.groups.base_rates import LENGTH, base_rates
 from trueup.aggregate.groups.concentration import fit_groups
 from trueup.aggregate.groups.draw import Whole, correct_groups
 from trueup.aggregate.groups.quantiles import mid_quantiles
-from trueup.aggregate.groups.spread import _scan, _vectorised
 from trueup.aggregate.groups.values import mean_values
 from trueup.count.counts import make_counts, split
 from trueup.draws.base_rates import columns

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ LEAST_SOME, MOST_SOME, SOME = 12, 400, 24_000
 With few groups the average over few draws would depend on the seed."""
 KEEP_BYTES = 200_000_000
 """Draws are kept up to this size unless the caller says otherwise."""
-MOST_MEMORY = 1_500_000_000
+MOST_MEMORY = 1_000_000_000
 """Draws that are only summed up are in a temporary file beyond this size."""
 
 
@@ -168,7 +168,8 @@ def correct_groups(
     target = whole._replace(u=whole.u - exact.sum(axis=0))
     if keep is None:
         keep = 8 * R * B * K <= KEEP_BYTES
-    draws = _store(R, B, K, keep)
+    counted = int(data.v_hat.sum(axis=1).max(initial=0)) if data.u_hat is None else None
+    store = _Store((R, B, K), keep, counted)
     width = LENGTH * max(1, BLOCK // (K * B * LENGTH))
     shape = np.maximum(prior.a.mean(axis=0) + own, TINY)
     start = find_near(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
@@ -178,7 +179,7 @@ def correct_groups(
     done = 0
     try:
         for block in in_order(_draw, jobs, pool):
-            draws[done : done + len(block)] = block + exact
+            store.put(done, block + exact)
             done += len(block)
             if progress is not None:
                 progress(done / R)
@@ -193,23 +194,44 @@ def correct_groups(
         if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
     summary = np.empty((5, B, K))
-    for first in range(0, B, max(1, BLOCK // (R * K))):
-        part = slice(first, first + max(1, BLOCK // (R * K)))
-        some = np.asarray(draws[:, part], dtype=float)
-        summary[:, part] = figures(some, interval, discrete=data.u_hat is None)
+    some = max(1, 4 * BLOCK // (R * K))
+    for part in (slice(first, first + some) for first in range(0, B, some)):
+        summary[:, part] = figures(store.of(part), interval, discrete=data.u_hat is None)
     median, mean, sd, lower, upper = summary
-    kept = draws if keep else None
+    kept = store.draws if keep else None
     return GroupAnswer(median, mean, sd, lower, upper, kept, prior, told)
 
 
-def _store(R: int, B: int, K: int, keep: bool) -> Any:
-    """Room for the draws: single precision is enough to sum them up."""
-    if keep:
-        return np.empty((R, B, K))
-    if 4 * R * B * K <= MOST_MEMORY:
-        return np.empty((R, B, K), dtype=np.float32)
-    with tempfile.NamedTemporaryFile() as file:
-        return np.memmap(file, dtype=np.float32, mode="w+", shape=(R, B, K))
+class _Store:
+    """Room for the draws (R, B, K), in few bytes if they are not kept: in memory, or in a file.
+
+    Single precision is enough to sum them up; counts are whole numbers up to `most`.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], keep: bool, most: int | None) -> None:
+        self.shape, self.kind = shape, np.dtype(float if keep else np.float32)
+        if not keep and most is not None and most < 2**16:
+            self.kind = np.min_scalar_type(most)
+        self.file = None
+        if keep or self.kind.itemsize * np.prod(shape, dtype=float) <= MOST_MEMORY:
+            self.draws = np.empty(shape, dtype=self.kind)
+        else:
+            self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the store)
+
+    def put(self, first: int, block: Floats) -> None:
+        """Write some draws of all groups."""
+        if self.file is None:
+            self.draws[first : first + len(block)] = block
+        else:
+            self.file.write(block.astype(self.kind).tobytes())
+
+    def of(self, part: slice) -> Floats:
+        """Return all draws of some groups."""
+        if self.file is None:
+            return np.asarray(self.draws[:, part], dtype=float)
+        self.file.flush()
+        mapped = np.memmap(self.file, dtype=self.kind, mode="r", shape=self.shape)
+        return np.array(mapped[:, part], dtype=float)
 
 
 def _learn(
