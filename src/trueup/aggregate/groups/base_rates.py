@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.groups.near import FEW, TINY, Near, find_near, shares
-from trueup.aggregate.groups.proposal import Proposal
+from trueup.aggregate.groups.proposal import Proposal, largest
 from trueup.draws.contingency import solve_Q
 
 __all__ = ["LENGTH", "MOVES", "TINY", "base_rates", "draw_rates"]
@@ -111,7 +111,7 @@ def _chain(
             np.copyto(weight, its, where=accept)
             np.copyto(eps, new, where=accept[..., None])
             np.copyto(x, there, where=accept[..., None])
-        found[part] = shares(np.exp(x - x.max(axis=2, keepdims=True)))
+        found[part] = shares(np.exp(x - largest(x)[..., None]))
     return found
 
 

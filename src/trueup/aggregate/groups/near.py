@@ -175,4 +175,4 @@ def _tail(second: Floats, third: Floats) -> Floats:
 
 def shares(x: Floats) -> Floats:
     """Scale x to sum to 1 over the last axis."""
-    return np.asarray(x / x.sum(axis=-1, keepdims=True))
+    return np.asarray(x / (x @ np.ones((x.shape[-1], 1), x.dtype)))

@@ -10,13 +10,15 @@ proposal mixes these corners in.
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.groups.near import FEW, Near, gamma_shape, weigh_empty
 from trueup.numerics import special
 
-__all__ = ["Proposal"]
+__all__ = ["Proposal", "largest"]
 
 Floats = NDArray[np.float64]
 
@@ -83,21 +85,22 @@ class Proposal:
         """Return x and the log of target over proposal at ε, wherever that came from."""
         ratio = np.exp(eps)
         x = eps + self.log_m
-        x += ((np.minimum(ratio, MOST) - 1).swapaxes(0, 1) @ self.UT).swapaxes(0, 1)
+        x += _times(np.minimum(ratio, MOST) - 1, self.UT)
         lam = np.exp(x)
         own = _sum(self.alpha * x - lam)
         target = own + _sum(self.v * np.log(np.maximum(lam @ self.P / self.pi, self.least)))
         full = self.height + self.s * (eps - ratio)
         empty = self.empty + self.alpha * eps - self.falls * ratio
         free = _sum(np.maximum(full, empty))
-        free += np.log((1 + np.exp(-np.abs(full - empty))).prod(axis=2))
+        free += _sum(np.log(1 + np.exp(-np.abs(full - empty))))
         if not self.cornered:
             return x, target - free
         free += np.log(self.near.inside)
         high = self.N[:, None] * x + self.log_corners
-        top = high.max(axis=2)
+        top = largest(high)
         corner = own + top + np.log(_sum(np.exp(high - top[..., None])))
-        return x, target - np.logaddexp(free, corner)
+        most = np.maximum(free, corner)
+        return x, target - most - np.log(np.exp(free - most) + np.exp(corner - most))
 
     def _undo(self, x: Floats, r: NDArray[np.intp], g: NDArray[np.intp]) -> Floats:
         """ε of x that came from a corner."""
@@ -120,8 +123,7 @@ def _find_mode(
     square = T**2
     m = np.exp(near.log_m)
     slope = alpha + m * ((v / np.maximum(m @ P, least)) @ T) - m
-    move = (slope.swapaxes(0, 1) @ near.inverse).swapaxes(0, 1)
-    x = near.log_m + np.clip(move, -FAR, FAR)
+    x = near.log_m + np.clip(_times(slope, near.inverse), -FAR, FAR)
     for step in range(steps + 1):
         m = np.exp(x)
         pi = np.maximum(m @ P, least)
@@ -143,6 +145,18 @@ def log_gamma(a: Floats, rng: np.random.Generator) -> Floats:
     x = np.log(rng.standard_gamma(a + small, dtype=a.dtype))
     x -= rng.standard_exponential(a.shape, a.dtype) / a * small  # Γ(a) is Γ(a + 1) U^(1/a)
     return np.asarray(x)
+
+
+def _times(x: Floats, A: Floats) -> Floats:
+    """Multiply x (R, G, K) with each group's own matrix A (G, K, K)."""
+    if x.shape[2] > 3:
+        return (x.swapaxes(0, 1) @ A).swapaxes(0, 1)
+    return np.asarray(sum(x[..., g, None] * A[:, g] for g in range(x.shape[2])))
+
+
+def largest(x: Floats) -> Floats:
+    """Return the largest along the last axis, which is short."""
+    return np.asarray(reduce(np.maximum, (x[..., k] for k in range(x.shape[-1]))))
 
 
 def _sum(x: Floats) -> Floats:
