@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,7 @@ def _scan(
 @cache
 def _compiled() -> Scan:
     try:
-        import numba
+        numba: Any = import_module("numba")
     except ImportError:
         return _vectorised
     compiled: Scan = numba.njit(_scan, nogil=True, cache=True)

@@ -145,7 +145,7 @@ def _curvature(beta: Floats, P: Floats, v: Integers) -> Floats:
     total = (beta * (per @ P.T)).sum(axis=0)
     per /= np.maximum(np.sqrt(v), 1.0)
     each = (beta[:, :, None] * P * per[:, None]).transpose(1, 0, 2).reshape(len(P), -1)
-    return np.linalg.inv(np.diag(total * (1 + SMALL) + SMALL) - each @ each.T)
+    return np.asarray(np.linalg.inv(np.diag(total * (1 + SMALL) + SMALL) - each @ each.T))
 
 
 def _meet_all(

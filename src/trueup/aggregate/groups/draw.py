@@ -303,7 +303,7 @@ def _tells(layer: Layer, n: Floats) -> Floats:
     """The part (K, B, r) of the audited units that says something of other columns too."""
     part = effective(layer.kappa.T[:, None], n.sum(axis=1).T[:, :, None])  # (H, B, r)
     part *= layer.sigma == 0  # otherwise they inform η instead
-    return np.einsum("bgl,lbr->gbr", n, part)
+    return np.asarray(np.einsum("bgl,lbr->gbr", n, part))
 
 
 def _given_rates(block: _Block, rates: Floats, rng: np.random.Generator) -> Floats:

@@ -61,7 +61,7 @@ class Near(NamedTuple):
     corners: Floats
     inside: Floats
 
-    def of(self, some: NDArray[np.bool_] | slice) -> Near:
+    def of(self, some: NDArray[np.intp] | slice) -> Near:
         """Return the same for some groups."""
         return Near(self.order, *(x[some] for x in self[1:]))
 
