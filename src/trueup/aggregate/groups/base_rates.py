@@ -25,7 +25,7 @@ __all__ = ["LENGTH", "MOVES", "TINY", "base_rates", "draw_rates"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-MOVES, FEW_MOVES, MORE = 2, 1, 1
+MOVES, FEW_MOVES, MORE = 2, 1, 3
 """Proposals on each draw of P, for groups of few units, of which more are accepted, and more on a
 chain's first draw; `python studies/group_chains.py` prints how much the start matters."""
 LARGE, SMALL = 20_000, 1e-6

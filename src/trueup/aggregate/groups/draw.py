@@ -11,6 +11,7 @@ drawn in blocks of a few draws each, on all cores or by an executor.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -217,6 +218,7 @@ class _Store:
             self.draws = np.empty(shape, dtype=self.kind)
         else:
             self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the store)
+            weakref.finalize(self, self.file.close)
 
     def put(self, first: int, block: Floats) -> None:
         """Write some draws of all groups."""
