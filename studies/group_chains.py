@@ -81,11 +81,10 @@ def main() -> None:
         mean, sd = long.mean(axis=0), long.std(axis=0)
         some = sd > LEAST
         every = [allocate_groups(P, a, v_hat[None], np.zeros((1, K)), rng) for _ in range(REPEATS)]
-        found = np.concatenate(every, axis=-1).sum(axis=1)[:, 0].T
+        found = np.concatenate(every)[:, 0]
         bias = np.abs(found.mean(axis=0) - mean) / np.maximum(sd, LEAST)
         ratio = (found.std(axis=0) / sd)[some]
-        M = allocate_groups(P, a, v_hat[None], np.zeros((1, K)), rng, moves=FAR)
-        far = M.sum(axis=1)[:, 0].T
+        far = allocate_groups(P, a, v_hat[None], np.zeros((1, K)), rng, moves=FAR)[:, 0]
         rest = np.abs(found.mean(axis=0) - far.mean(axis=0)) / np.maximum(far.std(axis=0), LEAST)
         row = f"{bias.max():5.3f} {ratio.min():5.2f} {ratio.max():5.2f} {rest.max():5.3f}"
         print(f"{K:3} {units:8,} {error:6} {n:5} {kappa:5} {even:4.0f} {row}", flush=True)

@@ -9,8 +9,14 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
 
-from trueup.aggregate.groups.allocate import allocate_groups
-from trueup.aggregate.groups.base_rates import base_rates
+from trueup.aggregate.groups.allocate import (
+    _scan,
+    _vectorised,
+    allocate_cells,
+    allocate_groups,
+    find_cells,
+)
+from trueup.aggregate.groups.base_rates import LENGTH, base_rates
 from trueup.aggregate.groups.concentration import fit_groups
 from trueup.aggregate.groups.draw import Whole, correct_groups
 from trueup.aggregate.groups.quantiles import mid_quantiles
@@ -31,9 +37,9 @@ def repeat(x, size=R):
 def allocate_one(P, a, v_hat, rng, known=None, **options):
     """True counts (R, K) of one group, given P and a."""
     known = np.zeros((1, len(a))) if known is None else np.asarray(known, float)[None]
-    M = allocate_groups(repeat(P), repeat(a), np.asarray(v_hat)[None], known, rng, **options)
-    assert (M.sum(axis=0)[:, 0] == np.asarray(v_hat)[:, None]).all()
-    return M.sum(axis=1)[:, 0].T
+    u = allocate_groups(repeat(P), repeat(a), np.asarray(v_hat)[None], known, rng, **options)
+    assert (u.sum(axis=2) == sum(v_hat)).all()
+    return u[:, 0]
 
 
 def compositions(n, K):
@@ -145,7 +151,7 @@ def test_sparse_classes_of_a_large_group_have_arrived(rng):
     a = np.tile(rng.dirichlet(np.full(K, 5.0)), (size, 1))
     v_hat = rng.multinomial(5000, rng.dirichlet(a[0]) @ truth)[None]
     usual, long = (
-        allocate_groups(P, a, v_hat, np.zeros((1, K)), rng, moves=moves).sum(axis=1)[:, 0]
+        allocate_groups(P, a, v_hat, np.zeros((1, K)), rng, moves=moves)[:, 0].T
         for moves in (None, 100)
     )
     sd = np.maximum(long.std(axis=1), 0.3)
@@ -330,7 +336,7 @@ def test_blocks_and_draws_that_are_not_kept(rng, monkeypatch):
         for keep in (False, True)
     ]
     assert answers[0].draws is None
-    assert seen == 2 * [(r + 1) / len(P) for r in range(len(P))]
+    assert seen == 2 * [min(r + LENGTH, len(P)) / len(P) for r in range(0, len(P), LENGTH)]
     np.testing.assert_allclose(answers[0].mean, answers[1].mean, rtol=1e-6)
     np.testing.assert_allclose(answers[1].draws.mean(axis=0), answers[1].mean)
 
@@ -380,6 +386,34 @@ def test_an_executor_that_fails_in_the_middle_is_told(rng, monkeypatch):
         EstimateError, match=r"failed after [1-9]\d* of 200 draws: the worker was k"
     ):
         correct_groups(whole_of(P, data, rng), data, rng, executor=Dies(1))
+
+
+def test_units_are_spread_the_same_with_and_without_numba(rng):
+    """Both ways do the same arithmetic: plain loops here are what numba compiles."""
+    beta, T = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(4), 5)
+    b, h = np.nonzero(rng.random((6, 5)) < 0.7)
+    top, left = rng.integers(0, 4, len(b)), rng.integers(1, 9, len(b))
+    x, found = rng.random(left.sum()), []
+    for way in (_scan, _vectorised):
+        u = np.ones((6, 4), dtype=np.int64)
+        way(beta, T, b, h, top, left, x, u)
+        found.append(u)
+    assert (found[0] == found[1]).all()
+    assert (found[0].sum(axis=1) == 4 + np.bincount(b, left, 6)).all()
+
+
+def test_units_that_are_left_are_spread_by_their_odds(rng):
+    """A cell's units beyond its likeliest class, one by one or by a multinomial: the same law."""
+    beta, T = np.array([[0.5, 0.3, 0.2]]), np.array([[0.1, 0.6, 0.3]])
+    for units in (40, 4000):
+        cells = find_cells(beta, T.T, np.array([[units]]))
+        many = [allocate_cells(beta, T, beta @ T.T, cells, rng)[0] for _ in range(4000)]
+        c = (beta * T)[0] / (beta @ T.T).item()
+        z = (np.mean(many, axis=0) - units * c) / np.sqrt(units * c * (1 - c) / 4000)
+        assert np.abs(z).max() < 5
+        assert np.abs(np.var(many, axis=0) / (units * c * (1 - c)) - 1).max() < 5 * np.sqrt(
+            2 / 4000
+        )
 
 
 def test_mid_quantiles_follow_their_definition(rng):

@@ -1,4 +1,4 @@
-"""Given P: how many units of each true class there are among each group's predicted units.
+"""Given P: how many units of each true class there are in each group.
 
 The model of one group b, given a draw of P and of the concentrations a = κμ that groups share:
 
@@ -6,19 +6,118 @@ The model of one group b, given a draw of P and of the concentrations a = κμ t
 
 Base rates are drawn first (`base_rates`), with the units' classes summed out; given those, the
 units of each predicted class are allocated, M_·h ~ Multinomial(v̂_bh, c_·h), c_gh ∝ β_bg p_gh.
+First those of the likeliest class; the few that are left one by one, in compiled code if numba is
+there. It does the same arithmetic on the same random numbers, so that the answer does not depend on
+what is installed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.groups.base_rates import TINY, draw_rates
+from trueup.aggregate.groups.near import Near
 
-__all__ = ["allocate_groups"]
+__all__ = ["Cells", "allocate_cells", "allocate_groups", "find_cells"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Places = NDArray[np.intp]
+Scan = Callable[[Floats, Floats, Places, Places, Places, Integers, Floats, Integers], None]
+
+ONE_BY_ONE = 60
+"""Units of a cell that are drawn by themselves: with more a multinomial is faster."""
+MANY = 10_000_000
+"""Units after which numba is loaded: that takes a second, and saves 40 ns per unit."""
+_drawn = [0]
+
+
+class Cells(NamedTuple):
+    """The cells with units: their group b, label h, units v and likeliest class."""
+
+    b: Places
+    h: Places
+    v: Integers
+    top: Places
+
+
+def find_cells(beta: Floats, P: Floats, v_hat: Integers) -> Cells:
+    """List the cells of v̂ (G, L) that have units; classes have the odds β (G, K) times P (K, L)."""
+    b, h = np.nonzero(v_hat)
+    return Cells(b, h, v_hat[b, h], np.argmax(beta[b] * P.T[h], axis=1))
+
+
+def allocate_cells(
+    beta: Floats, T: Floats, pi: Floats, cells: Cells, rng: np.random.Generator
+) -> Integers:
+    """Draw the counts u (G, K), given β (G, K), Pᵀ (L, K) and π = βP (G, L)."""
+    (G, K), (b, h, v, top) = beta.shape, cells
+    m = rng.binomial(v, np.minimum(beta[b, top] * T[h, top] / pi[b, h % pi.shape[1]], 1.0))
+    left = v - m
+    u = np.bincount(b * K + top, m, G * K).astype(np.int64).reshape(G, K)
+    if K == 2:  # there is one other class
+        return u + np.bincount(b * K + 1 - top, left, G * K).astype(np.int64).reshape(G, K)
+    few = np.flatnonzero((left > 0) & (left <= ONE_BY_ONE))
+    x = rng.random(int(left[few].sum()))
+    _drawn[0] += len(x)
+    scan = _compiled() if _drawn[0] > MANY else _vectorised
+    scan(beta, T, b[few], h[few], top[few], left[few], x, u)
+    many = np.flatnonzero(left > ONE_BY_ONE)
+    if len(many):
+        c = beta[b[many]] * T[h[many]]
+        c[np.arange(len(many)), top[many]] = 0.0
+        np.add.at(u, b[many], rng.multinomial(left[many], c / c.sum(axis=1, keepdims=True)))
+    return u
+
+
+def _vectorised(
+    beta: Floats, T: Floats, b: Places, h: Places, top: Places, left: Integers, x: Floats,
+    u: Integers,
+) -> None:  # fmt: skip
+    """Add the `left` units of each cell to u (G, K), with a uniform number x for each of them."""
+    c = np.take(beta, b, axis=0) * np.take(T, h, axis=0)
+    c[np.arange(len(c)), top] = 0.0
+    up = np.cumsum(c, axis=1)
+    unit = np.repeat(np.arange(len(c)), left)
+    pick = (np.take(up, unit, axis=0) <= (x * up[unit, -1])[:, None]).sum(axis=1)
+    at = b[unit] * u.shape[1] + np.minimum(pick, u.shape[1] - 1)
+    u += np.bincount(at, minlength=u.size).reshape(u.shape)
+
+
+def _scan(
+    beta: Floats, T: Floats, b: Places, h: Places, top: Places, left: Integers, x: Floats,
+    u: Integers,
+) -> None:  # fmt: skip
+    K, at = u.shape[1], 0
+    up = np.empty(K)
+    for i in range(len(left)):
+        total = 0.0
+        for k in range(K):
+            if k != top[i]:
+                total += beta[b[i], k] * T[h[i], k]
+            up[k] = total
+        for _ in range(left[i]):
+            y, k = x[at] * total, 0
+            at += 1
+            while k < K - 1 and up[k] <= y:
+                k += 1
+            u[b[i], k] += 1
+
+
+@cache
+def _compiled() -> Scan:
+    try:
+        numba: Any = import_module("numba")
+    except ImportError:
+        return _vectorised
+    compiled: Scan = numba.njit(_scan, nogil=True, cache=True)
+    return compiled
 
 
 def allocate_groups(
@@ -29,16 +128,21 @@ def allocate_groups(
     rng: np.random.Generator,
     *,
     moves: int | None = None,
+    start: Near | None = None,
 ) -> Integers:
-    """Draw M (K, L, G, R), rows true: how the units of G groups fall, given P and a.
+    """Draw u (R, G, K): how many units of each true class G groups have, given P and a.
 
     `P` (R, K, L) are draws of the contingency matrix, `a` (R, K) the concentrations κμ of the
     groups' base rates on each, `v_hat` (G, L) the groups' units; `known` (G, K) units of each true
-    class besides inform β_b, whose chains make as many `moves`.
+    class besides inform β_b. `moves` and `start` are those of `draw_rates`.
     """
-    rows = np.maximum(np.moveaxis(P, 0, -1), TINY)  # (K, L, R)
-    shape = a.T[:, None, :] + known.T[:, :, None]  # (K, G, R)
-    beta = draw_rates(rows, shape, v_hat, rng, moves=moves)
-    c = beta.transpose(2, 1, 0)[:, :, None] * rows.transpose(2, 1, 0)[:, None]  # (R, G, L, K)
-    c /= c.sum(axis=3, keepdims=True)
-    return np.asarray(rng.multinomial(v_hat, c).transpose(3, 2, 1, 0))
+    (R, K, L), G = P.shape, len(v_hat)
+    P = np.maximum(P, TINY)
+    shape = a.T[:, None, :] + (known.T[:, :, None] if known.any() else 0.0)  # (K, G or 1, R)
+    beta = draw_rates(np.moveaxis(P, 0, -1), shape, v_hat, rng, moves=moves, start=start)
+    b, h, v, top = find_cells(beta.mean(axis=0), P.mean(axis=0), v_hat)
+    r = np.arange(R)[:, None]  # draws side by side, as if they were more groups and labels
+    every = Cells((r * G + b).ravel(), (r * L + h).ravel(), np.tile(v, R), np.tile(top, R))
+    T = np.ascontiguousarray(P.swapaxes(1, 2)).reshape(R * L, K)
+    u = allocate_cells(beta.reshape(R * G, K), T, (beta @ P).reshape(R * G, L), every, rng)
+    return u.reshape(R, G, K)

@@ -2,12 +2,13 @@
 
     π(β) ∝ Π_g β_g^(α_g − 1) Π_h (Σ_g β_g p_gh)^v̂_h,
 
-with α = κμ and what is known of the group besides. Every draw of P has a chain of its own, so no
-draw depends on the one before. A chain proposes all rates of a group at once, from a distribution
-close to π that does not depend on where the chain is (`groups.proposal`), and accepts by the rule
-of Metropolis and Hastings: 40–90% with up to 15 classes, whatever the group's size. Data
-augmentation, units and rates in turn, is slow where classes are rare or hard to tell apart, and its
-binomials cost more than these. Rates are drawn as logs: with a small α most would underflow.
+with α = κμ and what is known of the group besides. A chain goes through a few draws of P, chains
+side by side through others. On each draw it proposes all rates of a group at once, from a
+distribution close to π that does not depend on where the chain is (`groups.proposal`), and accepts
+by the rule of Metropolis and Hastings: 40–90% with up to 15 classes, whatever the group's size.
+What it takes from one draw of P to the next is where it is relative to the mode, which is a better
+start than any proposal. Data augmentation, units and rates in turn, is slow where classes are rare
+or hard to tell apart. Rates are drawn as logs: with a small α most would underflow.
 """
 
 from __future__ import annotations
@@ -15,21 +16,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregate.groups.proposal import FEW, TINY, Near, Proposal
+from trueup.aggregate.groups.near import FEW, TINY, Near, find_near, shares
+from trueup.aggregate.groups.proposal import Proposal, largest
 from trueup.draws.contingency import solve_Q
 
-__all__ = ["MOVES", "TINY", "base_rates", "draw_rates"]
+__all__ = ["LENGTH", "MOVES", "TINY", "base_rates", "draw_rates"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-MOVES = 4
-"""Proposals after the first; `python studies/group_chains.py` prints how much the start matters."""
-
-# Steps to the mode at the mean of P.
-FIXED = 8
-# Without units or a prior to tell classes apart there would be no Newton step.
-RIDGE = 1e-6
+MOVES, FEW_MOVES, MORE = 2, 1, 3
+"""Proposals on each draw of P, for groups of few units, of which more are accepted, and more on a
+chain's first draw; `python studies/group_chains.py` prints how much the start matters."""
+LARGE, SMALL = 20_000, 1e-6
+"""Groups up to this size, and with α above this, are drawn in single precision: twice as fast."""
+LENGTH = 16
+"""Draws of P that a chain goes through."""
+BLOCK = 30_000
+"""Numbers in an array: small enough for a processor's cache."""
 
 
 def draw_rates(
@@ -41,101 +45,74 @@ def draw_rates(
     moves: int | None = None,
     start: Near | None = None,
 ) -> Floats:
-    """Draw β (K, G, R) of G groups.
+    """Draw β (R, G, K) of G groups.
 
     Parameters
     ----------
     rows : (K, L, R) ndarray
         Draws of P, none of them 0.
-    shape : (K, G, R) ndarray
+    shape : (K, G, R) or (K, 1, R) ndarray
         α: the prior's concentrations and the known units of each true class.
     v_hat : (G, L) ndarray of int
         Units per group and predicted class.
     rng : numpy.random.Generator
         Source of randomness.
     moves : int, optional
-        How many proposals there are after the first.
+        How many proposals there are on each draw of P.
     start : Near, optional
-        What `fixed_point` returns near these draws; by default it is found at their mean.
+        What `find_near` returns near these draws; by default it is found at their mean.
     """
-    shape = np.maximum(shape, TINY)
-    start = start or fixed_point(rows.mean(axis=-1), shape.mean(axis=-1).T, v_hat)
+    shape, (G, _) = np.maximum(shape, TINY), v_hat.shape
+    K, _, R = rows.shape
+    if start is None:
+        alpha = np.broadcast_to(shape.mean(axis=-1).T, (G, K))
+        start = find_near(rows.mean(axis=-1), alpha, v_hat)
     order = start.order
     P, alpha = np.ascontiguousarray(rows[order].transpose(2, 0, 1)), shape[order].transpose(2, 1, 0)
-    beta, few = np.empty((len(shape), *shape.shape[:0:-1])), v_hat.sum(axis=1) <= FEW  # (K, R, G)
-    for some in (few, ~few):
-        if some.any():
-            own = np.ascontiguousarray(alpha[:, some])
-            v, near = v_hat[some].astype(float), start.of(some)
-            x = _chain(Proposal(P, own, v, near), moves or MOVES, rng)
-            x = np.exp(x - x.max(axis=2, keepdims=True))
-            at = np.ix_(order, np.arange(len(P)), np.flatnonzero(some))
-            beta[at] = np.maximum(_shares(x), TINY).transpose(2, 0, 1)
-    return beta.swapaxes(1, 2)
+    beta, few, back = np.empty((R, G, K)), v_hat.sum(axis=1) <= FEW, np.argsort(order)
+    side = -(-R // LENGTH)  # chains side by side; chain i goes through i, side + i, …
+    side = min(R, max(side, BLOCK // (2 * G * K)))
+    each = max(1, BLOCK // (K * side))
+    for kind, usual in ((few, FEW_MOVES), (~few, MOVES)):
+        for some in np.split(np.flatnonzero(kind), range(each, int(kind.sum()), each)):
+            if len(some):
+                v, near = v_hat[some].astype(float), start.of(some)
+                own = alpha if alpha.shape[1] == 1 else alpha[:, some]
+                found = _chain(P, own, v, near, side, moves or usual, rng)
+                beta[:, some] = np.maximum(found, TINY)[..., back]
+    return beta
 
 
-def _chain(proposal: Proposal, moves: int, rng: np.random.Generator) -> Floats:
-    """Propose and accept; return x = log λ (R, G, K)."""
-    x, weight = proposal.draw(rng)
-    for _ in range(moves):
-        new, there = proposal.draw(rng)
-        accept = -rng.standard_exponential(weight.shape) < there - weight
-        weight = np.where(accept, there, weight)
-        x = np.where(accept[..., None], new, x)
-    return x
-
-
-def fixed_point(P: Floats, shape: Floats, v_hat: Integers) -> Near:
-    """β̄ = F(β̄) for each group, given one P, and how to propose near it.
-
-    F never lowers Σ α log β + Σ v̂ log π, which is concave, but climbs slowly; Newton's step is
-    taken where it climbs higher. It may go down: a class that is rare in the prior and
-    common in the group has ∂F/∂β > 1 near 0.
-    """
-    size = v_hat.sum(axis=1, keepdims=True)
-    total = shape.sum(axis=1) + size[:, 0]
-
-    def height(beta: Floats) -> Floats:
-        return np.asarray(
-            (shape * np.log(beta)).sum(axis=1) + (v_hat * np.log(beta @ P)).sum(axis=1)
-        )
-
-    beta = _shares(shape + 0.5 * v_hat + 0.5 * size * _shares(shape))
-    for _ in range(FIXED):
-        mapped, slope = _map(beta, P, shape, v_hat, total)
-        newton = beta + np.linalg.solve(slope, (mapped - beta)[:, :, None])[:, :, 0]
-        newton = _shares(np.maximum(newton, 0.2 * mapped))
-        beta = np.where((height(newton) > height(mapped))[:, None], newton, mapped)
-    order = np.argsort(-shape.mean(axis=0))
-    beta, P, shape = beta[:, order], P[order], shape[:, order]
-    c = beta[:, :, None] * P / (beta @ P)[:, None]
-    curve = (c * v_hat[:, None]) @ c.swapaxes(1, 2)
-    every = np.arange(len(P))
-    own = curve[:, every, every] + shape
-    curve[:, every, every] = own * (1 + RIDGE) + TINY
-    lower = np.linalg.cholesky(curve)
-    left = lower[:, every, every]
-    U = np.linalg.inv((lower / left[:, None]).swapaxes(1, 2)) - np.eye(len(P))
-    return Near(order, beta, U, left**2 / np.maximum(own, TINY))
-
-
-def _map(
-    beta: Floats, P: Floats, shape: Floats, v_hat: Integers, total: Floats
-) -> tuple[Floats, Floats]:
-    """F(β) (G, K) and I − ∂F/∂β (G, K, K)."""
-    ratio = v_hat / (beta @ P) / total[:, None]  # v̂_h / π_h, per unit
-    gain = ratio @ P.T
-    mapped = shape / total[:, None] + beta * gain
-    curve = np.einsum("bh,gh,kh->bgk", ratio / (beta @ P), P, P)
-    slope = beta[:, :, None] * curve
-    diagonal = np.arange(len(P))
-    # 1 − gain where β = F(β), and never negative, as the curvature of a concave function
-    slope[:, diagonal, diagonal] += np.maximum(shape / total[:, None] / beta, RIDGE)
-    return mapped, slope
-
-
-def _shares(x: Floats) -> Floats:
-    return np.asarray(x / x.sum(axis=-1, keepdims=True))
+def _chain(
+    P: Floats,
+    alpha: Floats,
+    v: Floats,
+    near: Near,
+    side: int,
+    moves: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Propose and accept, from one draw of P to the next; return the shares (R, G, K)."""
+    single = v.sum(axis=1).max() <= LARGE and alpha.min() > SMALL
+    kind = np.float32 if single else np.float64
+    P, alpha, v, near = P.astype(kind), alpha.astype(kind), v.astype(kind), near.to(kind)
+    found, eps = np.empty((len(P), len(v), P.shape[1])), None
+    for begin in range(0, len(P), side):
+        part = slice(begin, begin + side)
+        proposal = Proposal(P[part], np.ascontiguousarray(alpha[part]), v, near)
+        if eps is None:
+            eps, x, weight = proposal.draw(rng)
+        else:
+            eps = eps[: len(proposal.P)]
+            x, weight = proposal.weigh(eps)
+        for _ in range(moves + (0 if begin else MORE)):
+            new, there, its = proposal.draw(rng)
+            accept = rng.standard_exponential(weight.shape) > weight - its
+            np.copyto(weight, its, where=accept)
+            np.copyto(eps, new, where=accept[..., None])
+            np.copyto(x, there, where=accept[..., None])
+        found[part] = shares(np.exp(x - largest(x)[..., None]))
+    return found
 
 
 def base_rates(P: Floats, v_hat: Integers, *, steps: int = 200) -> Floats:
@@ -154,5 +131,5 @@ def base_rates(P: Floats, v_hat: Integers, *, steps: int = 200) -> Floats:
         for _ in range(steps):
             pi = np.einsum("rg,rgh->rh", x, rows)
             x = x * np.einsum("rgh,rh->rg", rows, v_hat / N / pi)
-        beta[outside] = _shares(np.maximum(x, TINY))
-    return _shares(beta)
+        beta[outside] = shares(np.maximum(x, TINY))
+    return shares(beta)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.groups.allocate import allocate_groups
-from trueup.aggregate.groups.base_rates import TINY
+from trueup.aggregate.groups.near import TINY, Near, find_near
 from trueup.numerics.blocks import in_blocks
 from trueup.numerics.concentration import MIDDLE, Prior, adapt, log_middle, walk
 
@@ -23,15 +23,18 @@ MOST_GROUPS = 500
 LEAST_GROUPS = 100
 """Groups that κ and μ are learned from: 500/(K − 1), since each says K − 1 things, but at least
 100; a random choice of them when there are more."""
-WARM_CHAINS = 20
+WARM_CHAINS = 12
 WARM_UP = 100
 KEEP = 40
-"""First 20 chains of 100 steps, each at one draw of P; their last 40 are where all others start.
+"""First 12 chains of 100 steps, each at one draw of P; their last 40 are where all others start.
 From κ = 10 it takes about 50 steps to arrive where classes are hard to tell apart."""
-BURN_IN = 10
-STEPS = 10
-MOVES = 2
-"""Then each chain makes 10 + 10 steps of two rounds, to follow its own draws of P."""
+AGAIN = 10
+"""Steps after which proposals are fitted to where the chains are."""
+BURN_IN = 5
+STEPS = 20
+MOST_DRAWS = 1000
+"""Then each chain makes 5 + 20 steps, to follow its own draws of P: 1,000 of them. Others take κ
+and the tilt of the nearest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,46 +88,49 @@ def fit_groups(
     step = np.full(K + 1, 0.5)
 
     def advance(
-        r: Integers, offset: Floats, step: Floats, round_: int | None = None
+        r: Integers, offset: Floats, step: Floats, near: Near, round_: int | None = None
     ) -> tuple[Floats, Floats]:
         """Move the offset log a − log β of chains that are at the draws r of P."""
         here = offset + log_beta[r]
-        v = _true_counts(P[r], np.exp(here), v_hat, known, rng)
-        X = np.moveaxis(v, 0, -1).swapaxes(0, 1) + known  # (chains, groups, K)
-        for _ in range(MOVES):
-            here, accepted = walk(here, X, _around(log_beta[r]), step, rng)
-            if round_ is not None:
-                step = adapt(step, accepted, round_)
+        a = np.exp(here)
+
+        def some(part: slice, rng: np.random.Generator) -> Integers:
+            own = near.of(part)
+            return allocate_groups(P[r], a, v_hat[part], known[part], rng, start=own)
+
+        blocks = in_blocks(some, len(v_hat), a.size, rng, block=100_000)
+        X = np.concatenate(list(blocks), axis=1) + known  # (chains, groups, K)
+        here, accepted = walk(here, X, _around(log_beta[r]), step, rng)
+        if round_ is not None:
+            step = adapt(step, accepted, round_)
         return here - log_beta[r], step
+
+    def around(offset: Floats) -> Near:
+        """Find where the groups' rates lie, given where the chains are."""
+        a = np.exp(offset + log_beta.mean(axis=0)).mean(axis=0)
+        return find_near(np.maximum(P.mean(axis=0), TINY), a + known, v_hat)
 
     warm = np.linspace(0, R - 1, WARM_CHAINS).astype(np.int64)
     offset = np.full((WARM_CHAINS, K), np.log(MIDDLE))
-    arrived = []
+    arrived, near = [], around(offset)
     for i in range(WARM_UP):
-        offset, step = advance(warm, offset, step, i)
+        near = near if i % AGAIN else around(offset)
+        offset, step = advance(warm, offset, step, near, i)
         if i >= WARM_UP - KEEP:
             arrived.append(offset)
-    chains = -(-R // STEPS)
+    near, most = around(offset), min(R, MOST_DRAWS)
+    some = np.arange(R) * most // R  # of which draw each takes κ and the tilt
+    at = np.searchsorted(some, np.arange(most))
+    chains = -(-most // STEPS)
     offset = rng.choice(np.concatenate(arrived), chains)
-    log_a = np.empty((STEPS * chains, K))
+    every = np.empty((STEPS * chains, K))
     for i in range(-BURN_IN, STEPS):
         own = np.arange(chains) + chains * (i % STEPS)
-        offset, _ = advance(own % R, offset, step)
-        log_a[own] = offset + log_beta[own % R]
-    a = np.exp(log_a[:R])
+        offset, _ = advance(at[own % most], offset, step, near)
+        every[own] = offset
+    a = np.exp(every[some] + log_beta)
     kappa = a.sum(axis=1)
     return GroupPrior(kappa, a / kappa[:, None])
-
-
-def _true_counts(
-    P: Floats, a: Floats, v_hat: Integers, known: Floats, rng: np.random.Generator
-) -> Integers:
-    """Draw the units of each true class (K, G, R) in each group."""
-
-    def some(part: slice, rng: np.random.Generator) -> Integers:
-        return np.asarray(allocate_groups(P, a, v_hat[part], known[part], rng).sum(axis=1))
-
-    return np.concatenate(list(in_blocks(some, len(v_hat), a.size, rng, block=100_000)), axis=1)
 
 
 def _around(log_beta: Floats) -> Prior:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregate.allocation import allocate
+from trueup.aggregate.groups.allocate import allocate_cells, find_cells
 
 __all__ = ["allocate_to", "counts_to", "meet_totals", "tilt_to", "unsure"]
 
@@ -27,6 +27,8 @@ MOST = 30.0
 """No cell gives way this many times more than the mean of units."""
 FAR = 30.0
 """Log odds are not tilted further than this."""
+SMALL = 2e-3
+"""Keeps the curvature of a tilt away from 0: classes sum to all units."""
 ROUNDS = 60
 MIX = (0.0, 1e-9, 1e-6, 1e-3, 0.03, 0.3, 1.0)
 """Rounds of proportional fitting, and how much of the whole's own shares is mixed in for them."""
@@ -107,25 +109,43 @@ def counts_to(
     The same two steps with the base rates β (r, B, K) instead of columns: tilting the odds of a
     class in all cells is a factor of β, and only cells with units are drawn.
     """
-    t, T = np.zeros(X.shape), P.swapaxes(1, 2)
-    for step in range(STEPS + 1):
-        tilted = beta * np.exp(t)[:, None]
-        pi = np.maximum(tilted @ P, 1e-300)
-        total = (tilted * ((v / pi) @ T)).sum(axis=1)
-        near = np.abs(X - total) <= CLOSE * np.sqrt(total) + 1e-9 * np.abs(X)
-        if near.all() or step == STEPS:
-            break
-        t = np.clip(t + np.clip((X - total) / np.maximum(total, 1e-300), -2.0, 2.0), -FAR, FAR)
-    b, h = np.nonzero(v)
-    some, first = np.unique(b, return_index=True)
-    u = np.zeros(beta.shape, dtype=np.int64)
-    for i in range(len(u)):
-        c = tilted[i][b] * T[i][h]  # (cells with units, K)
-        c /= c.sum(axis=1, keepdims=True)
-        if len(some):
-            u[i, some] = np.add.reduceat(allocate(c[..., None], v[b, h, None], rng)[..., 0], first)
-        _meet_all(u[i], X[i], tilted[i], P[i], v / pi[i], pi[i], rng)
+    inverse = _curvature(beta[0], P[0], v)  # much the same on every draw
+    cells = find_cells(beta.mean(axis=0), P.mean(axis=0), v)
+    u = np.empty(beta.shape, dtype=np.int64)
+    for i, (P_i, X_i) in enumerate(zip(P, X, strict=True)):
+        T = np.ascontiguousarray(P_i.T)
+        tilted, pi, per = _tilt(beta[i], P_i, T, v, X_i, inverse)
+        u[i] = allocate_cells(tilted, T, pi, cells, rng)
+        _meet_all(u[i], X_i, tilted, P_i, pi, per, rng)
     return u
+
+
+def _tilt(
+    beta: Floats, P: Floats, T: Floats, v: Integers, X: Floats, inverse: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Scale β (B, K) by e^t, so that Σ v c is X (K,); return it, π = βP and v/π."""
+    t = np.zeros(len(X))
+    for step in range(STEPS + 1):
+        tilted = beta * np.exp(t)
+        pi = np.maximum(tilted @ P, 1e-300)
+        per = v / pi
+        total = np.einsum("bg,bg->g", tilted, per @ T)
+        off = X - total
+        if step == STEPS or (np.abs(off) <= CLOSE * np.sqrt(total) + 1e-9 * np.abs(X)).all():
+            break
+        # Newton's, with the curvature of the mean; then with a bound, which never overshoots
+        move = off @ inverse if step < STEPS // 2 else off / np.maximum(total, 1e-300)
+        t = np.clip(t + np.clip(move, -2.0, 2.0), -FAR, FAR)
+    return tilted, pi, per
+
+
+def _curvature(beta: Floats, P: Floats, v: Integers) -> Floats:
+    """Inverse (K, K) of how Σ v c changes with t."""
+    per = v / np.maximum(beta @ P, 1e-300)
+    total = (beta * (per @ P.T)).sum(axis=0)
+    per /= np.maximum(np.sqrt(v), 1.0)
+    each = (beta[:, :, None] * P * per[:, None]).transpose(1, 0, 2).reshape(len(P), -1)
+    return np.asarray(np.linalg.inv(np.diag(total * (1 + SMALL) + SMALL) - each @ each.T))
 
 
 def _meet_all(
@@ -133,29 +153,39 @@ def _meet_all(
     X: Floats,
     beta: Floats,
     P: Floats,
-    per: Floats,
     pi: Floats,
+    per: Floats,
     rng: np.random.Generator,
 ) -> None:
     """Change u (B, K), in place, until it sums to X: units change class where they were unsure.
 
     A unit predicted h of class g is of class k with the odds β_k p_kh / β_g p_gh; `per` is v/π.
     """
-    missing = np.round(X).astype(np.int64) - u.sum(axis=0)
-    for _ in range(100 * len(X)):
-        g, k = int(missing.argmin()), int(missing.argmax())
-        many = min(-missing[g], missing[k])
-        if many <= 0:
+    for _ in range(100):
+        moves = _who_gives(np.round(X).astype(np.int64) - u.sum(axis=0))
+        if not moves:
             return
-        unsure = beta[:, k] * ((per / pi) @ (P[g] * P[k])) / np.maximum(per @ P[g], 1e-300)
-        up = np.cumsum(u[:, g] * np.maximum(unsure, 1e-9))
-        place = np.searchsorted(up, (np.arange(many) + rng.random()) * (up[-1] / many))
-        group, times = np.unique(np.minimum(place, len(u) - 1), return_counts=True)
-        moved = np.minimum(times, u[group, g])
-        u[group, g] -= moved
-        u[group, k] += moved
-        missing[g] += moved.sum()
-        missing[k] -= moved.sum()
+        giver, taker, _ = (list(x) for x in zip(*moves, strict=True))
+        odds = beta[:, taker] * ((per / pi) @ (P[giver] * P[taker]).T)
+        odds = np.maximum(odds / np.maximum(per @ P[giver].T, 1e-300), 1e-9).T
+        for (g, k, many), unsure in zip(moves, odds, strict=True):
+            up = np.cumsum(u[:, g] * unsure)
+            place = np.searchsorted(up, (np.arange(many) + rng.random()) * (up[-1] / many))
+            moved = np.minimum(np.bincount(place, minlength=len(u))[: len(u)], u[:, g])
+            u[:, g] -= moved
+            u[:, k] += moved
+
+
+def _who_gives(missing: Integers) -> list[tuple[int, int, int]]:
+    """Pair the classes with too many units with those that miss some: from, to, how many."""
+    moves, missing = [], missing.copy()
+    while missing.min() < 0 < missing.max():
+        g, k = int(missing.argmin()), int(missing.argmax())
+        many = int(min(-missing[g], missing[k]))
+        missing[g] += many
+        missing[k] -= many
+        moves.append((g, k, many))
+    return moves
 
 
 def meet_totals(u: Floats, T: Floats, X: Floats) -> Floats:

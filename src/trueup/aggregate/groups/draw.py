@@ -11,16 +11,17 @@ drawn in blocks of a few draws each, on all cores or by an executor.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.cells import share_values
-from trueup.aggregate.groups.base_rates import TINY, draw_rates, fixed_point
+from trueup.aggregate.groups.base_rates import LENGTH, TINY, draw_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.conditioned import (
     allocate_to,
@@ -38,7 +39,7 @@ from trueup.aggregate.groups.layer import (
     effective,
     learn_layer,
 )
-from trueup.aggregate.groups.proposal import Near
+from trueup.aggregate.groups.near import Near, find_near
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
@@ -58,7 +59,7 @@ LEAST_SOME, MOST_SOME, SOME = 12, 400, 24_000
 With few groups the average over few draws would depend on the seed."""
 KEEP_BYTES = 200_000_000
 """Draws are kept up to this size unless the caller says otherwise."""
-MOST_MEMORY = 1_500_000_000
+MOST_MEMORY = 1_000_000_000
 """Draws that are only summed up are in a temporary file beyond this size."""
 
 
@@ -103,7 +104,8 @@ class GroupAnswer:
 class _Block(NamedTuple):
     """What a block of draws needs: some draws of the whole, and all groups.
 
-    `labels` is the number H of predicted classes; each has L/H cells, side by side.
+    `labels` is the number H of predicted classes; each has L/H cells, side by side. `width` draws
+    at a time are small enough for a processor's cache.
     """
 
     whole: Whole
@@ -113,6 +115,7 @@ class _Block(NamedTuple):
     known: Floats
     start: Near
     labels: int
+    width: int
 
 
 def correct_groups(
@@ -166,16 +169,18 @@ def correct_groups(
     target = whole._replace(u=whole.u - exact.sum(axis=0))
     if keep is None:
         keep = 8 * R * B * K <= KEEP_BYTES
-    draws = _store(R, B, K, keep)
-    width = max(1, BLOCK // (K * L * B))
+    counted = int(data.v_hat.sum(axis=1).max(initial=0)) if data.u_hat is None else None
+    store = _Store((R, B, K), keep, counted)
+    width = LENGTH * max(1, BLOCK // (K * B * LENGTH))
     shape = np.maximum(prior.a.mean(axis=0) + own, TINY)
-    start = fixed_point(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
-    jobs = _jobs(_Block(target, prior.a, layer, rest, known, start, H), width, rng)
+    start = find_near(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
+    every = _Block(target, prior.a, layer, rest, known, start, H, max(1, BLOCK // (K * L * B)))
+    jobs = _jobs(every, width, rng)
     pool = executor or ThreadPoolExecutor(cores())
     done = 0
     try:
         for block in in_order(_draw, jobs, pool):
-            draws[done : done + len(block)] = block + exact
+            store.put(done, block + exact)
             done += len(block)
             if progress is not None:
                 progress(done / R)
@@ -190,23 +195,45 @@ def correct_groups(
         if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
     summary = np.empty((5, B, K))
-    for first in range(0, B, max(1, BLOCK // (R * K))):
-        part = slice(first, first + max(1, BLOCK // (R * K)))
-        some = np.asarray(draws[:, part], dtype=float)
-        summary[:, part] = figures(some, interval, discrete=data.u_hat is None)
+    some = max(1, 4 * BLOCK // (R * K))
+    for part in (slice(first, first + some) for first in range(0, B, some)):
+        summary[:, part] = figures(store.of(part), interval, discrete=data.u_hat is None)
     median, mean, sd, lower, upper = summary
-    kept = draws if keep else None
+    kept = store.draws if keep else None
     return GroupAnswer(median, mean, sd, lower, upper, kept, prior, told)
 
 
-def _store(R: int, B: int, K: int, keep: bool) -> Any:
-    """Room for the draws: single precision is enough to sum them up."""
-    if keep:
-        return np.empty((R, B, K))
-    if 4 * R * B * K <= MOST_MEMORY:
-        return np.empty((R, B, K), dtype=np.float32)
-    with tempfile.NamedTemporaryFile() as file:
-        return np.memmap(file, dtype=np.float32, mode="w+", shape=(R, B, K))
+class _Store:
+    """Room for the draws (R, B, K), in few bytes if they are not kept: in memory, or in a file.
+
+    Single precision is enough to sum them up; counts are whole numbers up to `most`.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], keep: bool, most: int | None) -> None:
+        self.shape, self.kind = shape, np.dtype(float if keep else np.float32)
+        if not keep and most is not None and most < 2**16:
+            self.kind = np.min_scalar_type(most)
+        self.file = None
+        if keep or self.kind.itemsize * np.prod(shape, dtype=float) <= MOST_MEMORY:
+            self.draws = np.empty(shape, dtype=self.kind)
+        else:
+            self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the store)
+            weakref.finalize(self, self.file.close)
+
+    def put(self, first: int, block: Floats) -> None:
+        """Write some draws of all groups."""
+        if self.file is None:
+            self.draws[first : first + len(block)] = block
+        else:
+            self.file.write(block.astype(self.kind).tobytes())
+
+    def of(self, part: slice) -> Floats:
+        """Return all draws of some groups."""
+        if self.file is None:
+            return np.asarray(self.draws[:, part], dtype=float)
+        self.file.flush()
+        mapped = np.memmap(self.file, dtype=self.kind, mode="r", shape=self.shape)
+        return np.array(mapped[:, part], dtype=float)
 
 
 def _learn(
@@ -223,7 +250,7 @@ def _learn(
     shape = np.repeat(prior.a[some].T[:, None], len(placed), axis=1)
     # from their predictions alone
     rates = draw_rates(_rows(by_label(P, H)), shape, v_h[placed], rng)
-    tilt = (rates / np.maximum(beta.T[:, None], TINY)).transpose(2, 1, 0)
+    tilt = rates / np.maximum(beta[:, None], TINY)
     learned = learn_layer(n[placed], v_hat[placed], P, beta, tilt, v_h, R, rng)
     P_h = by_label(whole.P, H)
     scale = column_scale(P_h, columns(P_h, whole.beta))
@@ -244,35 +271,48 @@ def _jobs(
     every: _Block, width: int, rng: np.random.Generator
 ) -> Iterator[tuple[_Block, np.random.Generator]]:
     """Cut the draws into blocks, each with a generator of its own."""
-    whole, layer = every.whole, every.layer
-    starts = range(0, len(whole.P), width)
+    starts = range(0, len(every.whole.P), width)
     for begin, own in zip(starts, rng.spawn(len(starts)), strict=True):
-        part = slice(begin, begin + width)
-        means = None if whole.means is None else whole.means[part]
-        some = Whole(whole.P[part], whole.beta[part], whole.u[part], means)
-        cut = None if layer is None else Layer(*(x[part] for x in layer))
-        yield every._replace(whole=some, a=every.a[part], layer=cut), own
+        yield _part(every, slice(begin, begin + width)), own
+
+
+def _part(every: _Block, part: slice) -> _Block:
+    """Return some of the draws."""
+    whole, layer = every.whole, every.layer
+    means = None if whole.means is None else whole.means[part]
+    some = Whole(whole.P[part], whole.beta[part], whole.u[part], means)
+    cut = None if layer is None else Layer(*(x[part] for x in layer))
+    return every._replace(whole=some, a=every.a[part], layer=cut)
 
 
 def _draw(block: _Block, rng: np.random.Generator) -> Floats:
     """Draw the groups (r, B, K), audited units apart, for a few draws of the whole."""
-    (P, beta, X, means), rest, layer = block.whole, block.rest, block.layer
-    v, n, H = rest.v_hat.T, block.known, block.labels
+    (P, _, X, _), rest, n, H = block.whole, block.rest, block.known, block.labels
     shape = block.a.T[:, None, :]
-    if layer is None:
-        shape = shape + n.T[:, :, None]
+    if block.layer is None:
+        shape = shape + (n.T[:, :, None] if n.any() else 0.0)
     else:
-        # the part of the audited units that says something of other columns too
-        part = effective(layer.kappa.T[:, None], n.sum(axis=1).T[:, :, None])  # (H, B, r)
-        part *= layer.sigma == 0  # otherwise they inform η instead
-        some = np.flatnonzero(n.any(axis=(1, 2)))
-        shape = np.repeat(shape, len(n), axis=1)
-        shape[:, some] += np.einsum("bgl,lbr->gbr", n[some], part[:, some])
+        shape = shape + _tells(block.layer, n)
     v_h = by_label(rest.v_hat, H)
-    rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (K, B, r)
-    if layer is None and rest.u_hat is None and P.shape[-1] == H:
-        return counts_to(rates.transpose(2, 1, 0), P, rest.v_hat, X, rng).astype(float)
-    tilt = rates.transpose(0, 2, 1) / np.maximum(beta.T[:, :, None], TINY)
+    rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (r, B, K)
+    if block.layer is None and rest.u_hat is None and P.shape[-1] == H:
+        return counts_to(rates, P, rest.v_hat, X, rng).astype(float)
+    parts = (slice(i, i + block.width) for i in range(0, len(P), block.width))
+    return np.concatenate([_given_rates(_part(block, part), rates[part], rng) for part in parts])
+
+
+def _tells(layer: Layer, n: Floats) -> Floats:
+    """The part (K, B, r) of the audited units that says something of other columns too."""
+    part = effective(layer.kappa.T[:, None], n.sum(axis=1).T[:, :, None])  # (H, B, r)
+    part *= layer.sigma == 0  # otherwise they inform η instead
+    return np.asarray(np.einsum("bgl,lbr->gbr", n, part))
+
+
+def _given_rates(block: _Block, rates: Floats, rng: np.random.Generator) -> Floats:
+    """Draw the groups (r, B, K) with the base rates (r, B, K) that their predictions tell."""
+    (P, beta, X, means), rest, layer, n = block.whole, block.rest, block.layer, block.known
+    v = rest.v_hat.T
+    tilt = rates.transpose(2, 0, 1) / np.maximum(beta.T[:, :, None], TINY)
     c = columns(P, beta)
     omega: Floats | float = 1.0
     if layer is None:
