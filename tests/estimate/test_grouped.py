@@ -203,7 +203,8 @@ def mid_quantile(x, level):
 @pytest.mark.parametrize("strata", [None, "sector"])
 def test_more_audited_units_than_a_group_holds_are_refused_by_name(tables, strata):
     units, test, _ = tables
-    lost = test.assign(region="west", predicted="b")  # none of which the population can hold
+    sector = units.loc[units["region"] == "west", "sector"].iloc[0]  # one that is there
+    lost = test.assign(region="west", predicted="b", sector=sector)  # more than are there
     names = r"test set has \d+ units predicted 'b' in '(. / )?west'"
     with pytest.raises(tu.DataError, match=names):
         tu.correct(units, lost, by="region", strata=strata, draws=200)
