@@ -68,9 +68,9 @@ function numbersOf(kind, answer) {
       .map((name) => [{ ess: "effective draws", rhat: "R̂ (1: the chains agree)", acceptance: "share of draws accepted" }[name], show(answer.info[name])]));
   }
   if (kind === "test_set" || kind === "plane") {
-    const { test, classes } = answer;
+    const { test, classes, predicted } = answer;
     const share = kind === "plane";
-    return table([share ? "true class; share predicted as" : "true class; predicted as", ...classes], classes.map((name, g) => [name, ...test[g].map((n) => {
+    return table([share ? "true class; share predicted as" : "true class; predicted as", ...predicted], classes.map((name, g) => [name, ...test[g].map((n) => {
       const all = test[g].reduce((a, b) => a + b, 0);
       return share ? (all ? `${((100 * n) / all).toFixed(1)}%` : "–") : String(n);
     })]));
