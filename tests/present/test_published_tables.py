@@ -168,7 +168,7 @@ def test_digits_are_no_more_than_the_draws_can_tell():
     half = (row["upper"] - row["lower"]) / 2
     first = 10.0 ** np.floor(np.log10(half))
     for x, error in ((estimate, middle), (mean, middle), (lower, ends[0]), (upper, ends[1])):
-        assert x % steps[steps >= min(4 * error, first)].min() == 0
+        assert x % steps[steps >= min(2 * error, first)].min() == 0
     assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, ends[1])
 
 

@@ -347,11 +347,11 @@ def test_files_that_are_wrong_are_refused_in_words(open_page, tmp_path, shoot):
     page.get_by_role("tab", name="Files").click()
     big = tmp_path / "big.csv"
     big.write_bytes(b"a,b\n" + b"1,2\n" * 100_000)
-    page.get_by_label("Predictions").set_input_files(big)
+    page.get_by_label("Predictions: the population").set_input_files(big)
     expect(page.locator("#about-predictions")).to_contain_text("--max-upload")
     book = tmp_path / "book.xlsx"
     book.write_bytes(b"PK\x03\x04....")
-    page.get_by_label("Predictions").set_input_files(book)
+    page.get_by_label("Predictions: the population").set_input_files(book)
     expect(page.locator("#about-predictions")).to_contain_text("Excel workbook")
     open_page.complaints[:] = [x for x in open_page.complaints if "422" not in x]
 
@@ -418,10 +418,15 @@ def test_every_field_and_chart_has_a_name(open_page):
     figure.get_by_text("The same in numbers").click()
     expect(figure.locator("table thead th[scope=col]").first).to_be_visible()
     expect(figure.locator("table tbody th[scope=row]").first).to_have_text("webshop")
+    shown = answer_of(page).locator(".rows tbody tr").first.locator("td")
+    for k in range(4):  # the same figures, written alike
+        expect(figure.locator("table tbody tr").first.locator("td").nth(k)).to_have_text(
+            shown.nth(k).text_content()
+        )
 
 
 @pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")
-def test_labels_that_are_no_class_and_classes_that_are_never_predicted(open_page):
+def test_labels_that_are_no_class_and_classes_that_are_never_predicted(open_page, shoot):
     page = open_page()
     page.get_by_label("some predicted labels are no class").check()
     page.get_by_role("button", name="Add a predicted label").click()
@@ -445,6 +450,7 @@ def test_labels_that_are_no_class_and_classes_that_are_never_predicted(open_page
         expect(shown).to_contain_text(row["class"])
         expect(shown).to_contain_text(row["estimate"])
     drawn(page)
+    shoot(page, "labels")
     expect(page).to_have_url(re.compile("label=abstains"))
     again = open_page(f"#{urlsplit(page.url).fragment}")
     expect(again.get_by_label("test units truly refusal, predicted abstains")).to_have_value("8")

@@ -120,9 +120,9 @@ export function startFiles(limit) {
 
   function offerDraw(guess) {
     $("draw-columns").replaceChildren(...[
-      ["draw-predicted", "Predicted class", "in the predictions", "predictions"],
-      ["draw-id", "Id of a unit", "names each unit once", "predictions"],
-      ["draw-of", "Column", "for the last two ways: the group, or the size", "predictions"],
+      ["draw-predicted", "Its predicted class", "a column of the predictions", "predictions"],
+      ["draw-id", "Its id", "names each unit once", "predictions"],
+      ["draw-of", "Its group or size", "for the last two ways to draw", "predictions"],
     ].flatMap((column) => pick(column, guess[column[0].slice(5)])));
     $("draw").hidden = false;
   }
