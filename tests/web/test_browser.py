@@ -274,7 +274,11 @@ def test_dark(open_page, shoot):
         "getComputedStyle(document.querySelector('#numbers-answer .drawing svg text')).fill"
     )
     assert min(map(int, re.findall(r"\d+", ink)[:3])) > 150
-    shoot(page, "dark")
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    for width, name in ((360, "phone-dark"), (768, "tablet-dark"), (1440, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert not page.evaluate(wide), width
+        shoot(page, name)
 
 
 def test_narrow_screens_do_not_scroll_sideways(open_page, tables, shoot):
