@@ -406,7 +406,7 @@ def test_a_long_computation_leaves_the_page_awake_and_can_be_cancelled(open_page
 
 def test_every_field_and_chart_has_a_name(open_page):
     page = open_page()
-    load(page, "The Peculiar Example")
+    load(page, "Turnover of webshops")
     drawn(page)
     page.locator("#more summary").click()
     nameless = page.evaluate(
@@ -451,8 +451,9 @@ def test_labels_that_are_no_class_and_classes_that_are_never_predicted(open_page
     rows = answer_of(page).locator(".rows tbody tr")
     expect(rows).to_have_count(4)
     for shown, row in zip(rows.all(), written(est), strict=True):
-        expect(shown).to_contain_text(row["class"])
-        expect(shown).to_contain_text(row["estimate"])
+        expect(shown.locator("th")).to_have_text(row["class"])
+        figures = [row[name] for name in ("naive", "estimate", "lower", "upper", "mean", "sd")]
+        expect(shown.locator("td")).to_have_text(figures)
     drawn(page)
     shoot(page, "labels")
     expect(page).to_have_url(re.compile("label=abstains"))
