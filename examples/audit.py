@@ -25,8 +25,8 @@ work = tu.draw("predictions.csv", 300, id="unit", by_prediction=True, seed=7)
 work["true"] = [truth[unit] for unit in work["unit"]]
 work.to_csv("labelled.csv", index=False)
 
-est = tu.correct("predictions.csv", "labelled.csv", seed=1)
-(row,) = (row for row in est.rows() if row["class"] == "webshop")
+est = tu.correct("predictions.csv", "labelled.csv", by="region", seed=1)
+print(est.to_markdown())
+row = est.rows()[-1]
 assert row["lower"] <= (truth == "webshop").sum() <= row["upper"]
-print(f"predicted {row['naive']:,.0f}, corrected {row['estimate']:,.0f}, in truth", end=" ")
-print(f"{(truth == 'webshop').sum():,}")
+print(f"In truth: {(truth == 'webshop').sum():,} webshops.")

@@ -37,7 +37,7 @@ with open("read_by_people.csv", "w", newline="") as file:
 
 columns = {"predicted": "label", "true": "sentiment", "id": "message", "by": "month"}
 est = tu.correct("messages.csv", "read_by_people.csv", **columns, pooling="complete", seed=1)
-print(est)
+print(est.to_markdown())
 
 print("month     naive  corrected     95% interval   truth")
 for m, row in enumerate(row for row in est.share() if row["class"] == "negative"):

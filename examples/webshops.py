@@ -16,7 +16,7 @@ columns = {"predicted": "predicted", "true": "true", "value": "turnover", "id": 
 print(tu.check(predictions, test_set, **columns))
 
 est = tu.correct(predictions, test_set, **columns, seed=1)
-print(est)
+print(est.to_markdown())
 
 webshop = {row["class"]: row for row in est.rows()}["webshop"]
 print(f"naive      {webshop['naive'] / 1e6:4.0f} million")

@@ -30,6 +30,13 @@ def test_script_is_the_code_of_its_page(script):
     assert body == "\n\n".join(code)
 
 
+def test_every_tutorial_is_short_and_prints_a_table():
+    for page in (ROOT / "docs/tutorials").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert len(text.splitlines()) < 150, page.name
+        assert "| corrected | 95% from | to |" in text, page.name
+
+
 @pytest.mark.slow
 @pytest.mark.search
 def test_a_script_runs_in_an_empty_folder(rng, tmp_path):

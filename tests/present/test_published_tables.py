@@ -140,10 +140,21 @@ def test_print_fits_100_columns(K):
     est = made(labels, predicted_sums=np.full(K, 7.5e13))  # without squares: a long warning
     assert est.info["warnings"]
     assert max(map(len, str(est).splitlines())) <= 100
-    frame = pd.DataFrame({"predicted": list("ab") * 40, **{f"{x * 30}": x * 50 for x in "pqr"}})
+    frame = pd.DataFrame({"predicted": list("ab") * 40, **{f"{x * 30}": x * 50 for x in "pqrst"}})
     audited = frame.assign(true=frame["predicted"]).iloc[:20]
-    wide = tu.correct(frame, audited, by=[x * 30 for x in "pqr"], seed=1, draws=100)
+    wide = tu.correct(frame, audited, by=[x * 30 for x in "pqrst"], seed=1, draws=100)
     assert max(map(len, str(wide).splitlines())) <= 100
+
+
+def test_long_labels_that_differ_at_their_end_stay_apart():
+    est = made([f"{'a rather long name of a class ' * 5}{g}" for g in range(3)])
+    lines = [line.split("…")[1][:30] for line in str(est).splitlines() if "…" in line]
+    assert len(set(lines)) == 3
+
+
+def test_a_console_shows_the_table_and_not_the_draws():
+    est = made(["a", "b"])
+    assert repr(est) == str(est)
 
 
 def test_digits_are_no_more_than_the_draws_can_tell():
@@ -157,7 +168,7 @@ def test_digits_are_no_more_than_the_draws_can_tell():
     half = (row["upper"] - row["lower"]) / 2
     first = 10.0 ** np.floor(np.log10(half))
     for x, error in ((estimate, middle), (mean, middle), (lower, ends[0]), (upper, ends[1])):
-        assert x % steps[steps >= min(4 * error, first)].min() == 0
+        assert x % steps[steps >= min(2 * error, first)].min() == 0
     assert rounded(row["upper"], half, True) != rounded(row["upper"], half, True, ends[1])
 
 

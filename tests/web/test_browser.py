@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
@@ -273,7 +274,11 @@ def test_dark(open_page, shoot):
         "getComputedStyle(document.querySelector('#numbers-answer .drawing svg text')).fill"
     )
     assert min(map(int, re.findall(r"\d+", ink)[:3])) > 150
-    shoot(page, "dark")
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    for width, name in ((360, "phone-dark"), (768, "tablet-dark"), (1440, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert not page.evaluate(wide), width
+        shoot(page, name)
 
 
 def test_narrow_screens_do_not_scroll_sideways(open_page, tables, shoot):
@@ -346,11 +351,11 @@ def test_files_that_are_wrong_are_refused_in_words(open_page, tmp_path, shoot):
     page.get_by_role("tab", name="Files").click()
     big = tmp_path / "big.csv"
     big.write_bytes(b"a,b\n" + b"1,2\n" * 100_000)
-    page.get_by_label("Predictions").set_input_files(big)
+    page.get_by_label("Predictions: the population").set_input_files(big)
     expect(page.locator("#about-predictions")).to_contain_text("--max-upload")
     book = tmp_path / "book.xlsx"
     book.write_bytes(b"PK\x03\x04....")
-    page.get_by_label("Predictions").set_input_files(book)
+    page.get_by_label("Predictions: the population").set_input_files(book)
     expect(page.locator("#about-predictions")).to_contain_text("Excel workbook")
     open_page.complaints[:] = [x for x in open_page.complaints if "422" not in x]
 
@@ -370,6 +375,14 @@ def test_hostile_class_names_show_as_text(open_page, tables):
     page.get_by_role("button", name="Check and correct").click()
     drawn(page, "files")
     expect(page.locator("#files-answer .rows")).to_contain_text(HOSTILE)
+    quoted = HOSTILE.replace('"', "'")
+    take(page, "predictions", "Take these predictions", f"{quoted}\tpredicted\n1\tcat\n2\tdog")
+    expect(page.locator("#column-draw-id")).to_contain_text(quoted)
+    page.get_by_role("tab", name="Numbers").click()
+    page.get_by_label("some predicted labels are no class").check()
+    page.get_by_label("name of predicted label 1").fill(HOSTILE + "?")
+    expect(page.get_by_label(f"units in the population predicted {HOSTILE}?")).to_be_visible()
+    drawn(page)
     assert page.locator("main img, main script").count() == 0
     assert page.title() == title
 
@@ -393,7 +406,7 @@ def test_a_long_computation_leaves_the_page_awake_and_can_be_cancelled(open_page
 
 def test_every_field_and_chart_has_a_name(open_page):
     page = open_page()
-    load(page, "The Peculiar Example")
+    load(page, "Turnover of webshops")
     drawn(page)
     page.locator("#more summary").click()
     nameless = page.evaluate(
@@ -409,3 +422,162 @@ def test_every_field_and_chart_has_a_name(open_page):
     figure.get_by_text("The same in numbers").click()
     expect(figure.locator("table thead th[scope=col]").first).to_be_visible()
     expect(figure.locator("table tbody th[scope=row]").first).to_have_text("webshop")
+    shown = answer_of(page).locator(".rows tbody tr").first.locator("td")
+    for k in range(4):  # the same figures, written alike
+        expect(figure.locator("table tbody tr").first.locator("td").nth(k)).to_have_text(
+            shown.nth(k).text_content()
+        )
+
+
+@pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")
+def test_labels_that_are_no_class_and_classes_that_are_never_predicted(open_page, shoot):
+    page = open_page()
+    page.get_by_label("some predicted labels are no class").check()
+    page.get_by_role("button", name="Add a predicted label").click()
+    expect(page.get_by_label("name of predicted label 3")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("abstains")
+    page.get_by_role("button", name="Add a class").click()
+    expect(page.get_by_label("test units truly class 3, predicted abstains")).to_be_visible()
+    block = "\tyes\tno\tabstains\nyes\t40\t5\t6\nno\t4\t60\t3\nspam\t1\t2\t9\nrefusal\t3\t0\t8\n"
+    paste(page, "test units truly class 1, predicted class 1", block)
+    paste(page, "units in the population predicted yes", "900\t1400\t300")
+    test = [[40, 5, 6], [4, 60, 3], [1, 2, 9], [3, 0, 8]]
+    labels = {
+        "classes": ["yes", "no", "spam", "refusal"],
+        "predicted_classes": ["yes", "no", "abstains"],
+    }
+    est = trueup.correct_counts(test, [900, 1400, 300], **labels, seed=1)
+    rows = answer_of(page).locator(".rows tbody tr")
+    expect(rows).to_have_count(4)
+    for shown, row in zip(rows.all(), written(est), strict=True):
+        expect(shown.locator("th")).to_have_text(row["class"])
+        figures = [row[name] for name in ("naive", "estimate", "lower", "upper", "mean", "sd")]
+        expect(shown.locator("td")).to_have_text(figures)
+    drawn(page)
+    shoot(page, "labels")
+    expect(page).to_have_url(re.compile("label=abstains"))
+    again = open_page(f"#{urlsplit(page.url).fragment}")
+    expect(again.get_by_label("test units truly refusal, predicted abstains")).to_have_value("8")
+    expect(answer_of(again).locator(".rows tbody tr")).to_have_count(4)
+    page.get_by_role("button", name="remove the column of abstains").click()
+    expect(page.get_by_label("test units truly spam, predicted abstains")).to_have_count(0)
+
+
+AUDIT = "\n".join(["predicted\ttrue", *["cat\tcat"] * 25, *["cat\tdog"] * 5, *["dog\tdog"] * 30])
+CELLS = (
+    "predicted\tregion\tunits\ncat\tnorth\t310\ncat\tsouth\t440\ndog\tnorth\t5200\ndog\tsouth\t4050"
+)
+
+
+def take(page, role, button, text):
+    page.get_by_label(f"rows of the {role}").evaluate(
+        "(node) => { node.closest('details').open = true; }"
+    )
+    page.get_by_label(f"rows of the {role}").fill(text)
+    page.get_by_role("button", name=button).click()
+
+
+@pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")
+def test_aggregated_rows_from_a_spreadsheet(open_page, tmp_path):
+    page = open_page()
+    page.get_by_role("tab", name="Files").click()
+    take(page, "predictions", "Take these predictions", CELLS)
+    expect(page.locator("#about-predictions .file")).to_contain_text("3 columns")
+    take(page, "test set", "Take this test set", AUDIT)
+    page.get_by_label("Report per").select_option("region")
+    page.get_by_text("More columns").click()
+    page.get_by_label("Units in a row").select_option("units")
+    page.get_by_label("Value to total").select_option("")
+    by_prediction = page.locator("#files-options").get_by_role(
+        "radio", name=re.compile("predicted")
+    )
+    by_prediction.check()
+    page.get_by_role("button", name="Check and correct").click()
+    rows = page.locator("#files-answer .rows tbody tr")
+    expect(rows).to_have_count(6)
+    for name, text in (("cells.csv", CELLS), ("audit.csv", AUDIT)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    tables = tmp_path / "cells.csv", tmp_path / "audit.csv"
+    est = trueup.correct(*tables, count="units", by="region", design="by_prediction", seed=1)
+    for shown, row in zip(rows.all(), written(est), strict=True):
+        expect(shown).to_contain_text(row["estimate"])
+
+
+def test_a_work_list_is_drawn_filled_in_and_read_back(open_page, tables, tmp_path, shoot):
+    page = open_page()
+    predictions, _ = tables()
+    page.get_by_role("tab", name="Files").click()
+    page.get_by_label("Predictions: the population").set_input_files(predictions)
+    page.get_by_text("No test set yet?").click()
+    page.get_by_label("How many", exact=True).fill("40")
+    page.get_by_label("How", exact=True).select_option("by_prediction")
+    expect(page.locator("#column-draw-id")).to_have_value("company")
+    shoot(page, "work-list")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download the work list").click()
+    path = tmp_path / "list.csv"
+    found.value.save_as(path)
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    drawn_here = trueup.draw(predictions, 40, id="company", by_prediction=True, seed=1)
+    assert [int(row["company"]) for row in rows] == list(drawn_here["company"])
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, rows[0])
+        out.writeheader()
+        out.writerows(row | {"true": row["predicted"]} for row in rows)
+    page.get_by_label("Test set: the audited units").set_input_files(path)
+    expect(page.locator("#work-list")).to_be_visible()
+    expect(page.locator("#files-design-field")).to_be_hidden()
+    page.get_by_role("button", name="Check and correct").click()
+    expect(page.locator("#files-answer")).to_contain_text("design by_prediction")
+
+
+@pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")
+def test_a_series(open_page, tmp_path):
+    page = open_page()
+    months = [f"2024-{month:02}" for month in range(1, 5)]
+    units = [
+        f"{m},{'cat' if i % 10 < 3 + k else 'dog'}"
+        for k, m in enumerate(months)
+        for i in range(500)
+    ]
+    audit = [f"{months[0]},{p},{t}" for p, t, n in SERIES for _ in range(n)]
+    predictions, test_set = tmp_path / "units.csv", tmp_path / "audit.csv"
+    predictions.write_text("\n".join(["month,predicted", *units]), encoding="utf-8")
+    test_set.write_text("\n".join(["month,predicted,true", *audit]), encoding="utf-8")
+    send_files(page, predictions, test_set)
+    page.get_by_label("Period", exact=True).select_option("month")
+    page.get_by_role("button", name="Check and correct").click()
+    rows = page.locator("#files-answer .rows tbody tr")
+    expect(rows).to_have_count(10)
+    est = trueup.correct(predictions, test_set, period="month", seed=1)
+    for shown, row in zip(rows.all(), written(est), strict=True):
+        expect(shown).to_contain_text(row["estimate"])
+    assert "groups" in [x.get_attribute("data-kind") for x in drawn(page, "files").all()]
+
+
+SERIES = [("cat", "cat", 27), ("cat", "dog", 3), ("dog", "dog", 65), ("dog", "cat", 5)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "design", "words"),
+    [
+        (["No"], "shifted", "elsewhere"),
+        (["Yes", "No"], "random", "No design fits"),
+        (["Yes", "Yes", "Yes"], "by_prediction", "predicted class"),
+        (["Yes", "Yes", "No", "Yes"], "by_class", "true class"),
+        (["Yes", "Yes", "No", "No", "Yes"], "random", "More columns"),
+        (["Yes", "Yes", "No", "No", "No"], "random", "Only its size"),
+    ],
+    ids=lambda x: "".join(y[0] for y in x) if isinstance(x, list) else str(x)[:8],
+)
+def test_the_guide_ends_in_a_design(open_page, answers, design, words):
+    page = open_page("#test=40,1;2,30&counts=500,900")
+    page.get_by_text("Not sure?").first.click()
+    guide = page.locator("#guide")
+    for word in answers:
+        guide.get_by_role("button", name=word, exact=True).press("Enter")
+    expect(guide).to_contain_text(words)
+    expect(page.locator(f"#design-field input[value={design}]")).to_be_checked()
+    expect(answer_of(page)).to_contain_text(f"design {design}")

@@ -12,7 +12,7 @@ from trueup.numerics.arrays import Floats
 
 ENDS = 0.01
 """Monte Carlo error of an interval's ends, as a share of its half-width, that more draws are taken
-for. Figures are printed in steps of at least four Monte Carlo errors (`trueup.text.rounded`), so
+for. Figures are printed in steps of at least two Monte Carlo errors (`trueup.text.rounded`), so
 that another seed moves an end by a step or two at most; `python studies/seeds.py` shows it."""
 MORE_DRAWS, MOST_NUMBERS = (16_000, 64_000), 4_000_000
 """How many are taken instead, and how many numbers these may be with all classes and groups."""

@@ -327,6 +327,8 @@ class Estimate:
     def __str__(self) -> str:
         return str(_tables().plain_text(self))
 
+    __repr__ = __str__  # what a console shows, and R: not thousands of draws
+
     def _repr_html_(self) -> str:
         return str(_tables().html_table(self, rows=MOST_PRINTED, warnings=True))
 

@@ -8,6 +8,7 @@ import html
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
@@ -19,7 +20,7 @@ from trueup.present.markup import Markup, join, table, tag
 from trueup.text import UNSEEN, aligned, percent, rounded, shown
 
 WIDTH = 100
-SHORTEST = 12
+SHORTEST = (12, 6)  # labels; the second where the first does not fit in any unit
 UNITS = {1.0: "", 1e3: ", in thousands", 1e6: ", in millions", 1e9: ", in billions"}
 """What is printed in units, so that it fits."""
 DESIGNS = {
@@ -213,8 +214,8 @@ def great_table(est: Estimate) -> Any:
 
 def plain_text(est: Estimate, *, warnings: bool = True) -> str:
     """Return what `print` shows: every figure, in at most 100 columns."""
-    for unit in UNITS:
-        lines = _lines(est, unit)
+    for shortest, unit in product(SHORTEST, UNITS):
+        lines = _lines(est, unit, shortest)
         if max(map(len, lines)) <= WIDTH:
             break
     parts = [_wrapped(_title(est) + UNITS[unit]), "\n".join(lines)]
@@ -223,14 +224,15 @@ def plain_text(est: Estimate, *, warnings: bool = True) -> str:
     return "\n\n".join(parts)
 
 
-def _lines(est: Estimate, unit: float) -> list[str]:
+def _lines(est: Estimate, unit: float, shortest: int) -> list[str]:
     by = list(est.groups.by) if est.groups is not None else []
     rows, K = written(est, unit), len(est.classes)
     hidden = max(len(rows) - MOST_PRINTED - K, 0)
     if hidden:  # the first groups, and the whole at the end
         rows = rows[:MOST_PRINTED] + rows[-K:]
     words, header = range(len(by) + 1), [*by, "class", *FIGURES]
-    lines = aligned(_narrow([header, *_cells(rows, by, FIGURES, "")], words), words)
+    table = [header, *_cells(rows, by, FIGURES, "")]
+    lines = aligned(_narrow(table, words, shortest), words)
     if hidden:
         lines.insert(1 + MOST_PRINTED, f"… {hidden:,} more rows: see rows() or table; the whole:")
     return lines
@@ -250,16 +252,16 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, WIDTH, break_long_words=True, break_on_hyphens=False)
 
 
-def _narrow(table: list[list[str]], words: Sequence[int]) -> list[list[str]]:
-    """Shorten the labels, the widest column first, until the table fits."""
+def _narrow(table: list[list[str]], words: Sequence[int], shortest: int) -> list[list[str]]:
+    """Shorten the labels in the middle, the widest column first, until the table fits."""
     width = [max(map(len, column)) for column in zip(*table, strict=True)]
     while sum(width) + 2 * (len(width) - 1) > WIDTH:
         widest = max(words, key=lambda i: width[i])
-        if width[widest] <= SHORTEST:
+        if width[widest] <= shortest:
             break
         width[widest] -= 1
 
     def cut(x: str, most: int) -> str:
-        return x if len(x) <= most else f"{x[: most - 1]}…"
+        return x if len(x) <= most else f"{x[: most // 2]}…{x[most // 2 + 1 - most :]}"
 
     return [[cut(x, width[i]) if i in words else x for i, x in enumerate(row)] for row in table]

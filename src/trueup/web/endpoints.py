@@ -25,6 +25,7 @@ EXAMPLES = json.loads(Path(__file__).with_name("examples.json").read_text(encodi
 """Examples to load on the page, each with where it comes from."""
 TOKEN = "x-trueup-session"
 FILES = {"table": ("table.csv", "text/csv"), "report": ("report.html", "text/html")}
+WORK_LIST = ("work_list.csv", "text/csv")
 # A report is somebody's data in our origin: it may never run or load anything.
 SANDBOX = {"Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'"}
 STOPPED = (
@@ -56,7 +57,7 @@ class Endpoints:
         try:
             job = {"kind": f"numbers_{what}", "given": given, "folder": str(folder)}
             wrong = _error(await self._all(job, request))
-            return JSONResponse(wrong, 422) if wrong else await _attached(folder, what)
+            return JSONResponse(wrong, 422) if wrong else await _attached(folder, FILES[what])
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
@@ -105,7 +106,7 @@ class Endpoints:
             return JSONResponse(wrong, 422)
         session.files[role], session.tables[role] = name, events[0]["table"]
         both = [session.tables.get(role) for role in ROLES]
-        chosen = guess(both[0], both[1]) if both[0] and both[1] else None
+        chosen = guess(both[0], both[1] or both[0]) if both[0] else None
         return JSONResponse({"table": session.tables[role], "guess": chosen})
 
     async def correct(self, request: Request) -> Answering:
@@ -123,7 +124,19 @@ class Endpoints:
 
     async def download(self, what: str, request: Request) -> Response:
         """Return the table or the report of the last answer."""
-        return await _attached(self._sessions.get(request.headers.get(TOKEN)).folder, what)
+        return await _attached(self._sessions.get(request.headers.get(TOKEN)).folder, FILES[what])
+
+    async def draw(self, request: Request) -> Response:
+        """Draw the units to label from the predictions, and return the work list."""
+        token = request.headers.get(TOKEN)
+        self._sessions.get(token)
+        given = await _json(request)
+        async with self._sessions.hold(token) as session:
+            if "predictions" not in session.files:
+                raise DataError("The predictions are needed first.")
+            job = {"kind": "draw", "given": given, "folder": str(session.folder)} | session.files
+            wrong = _error(await self._all(job, request))
+            return JSONResponse(wrong, 422) if wrong else await _attached(session.folder, WORK_LIST)
 
     async def _all(self, job: dict[str, Any], request: Request) -> list[dict[str, Any]]:
         """Return all events of a job, unless the other side leaves first."""
@@ -259,8 +272,8 @@ def _error(events: list[dict[str, Any]]) -> dict[str, Any] | None:
     return next((event for event in events if "error" in event), None)
 
 
-async def _attached(folder: Path, what: str) -> Response:
-    name, kind = FILES[what]
+async def _attached(folder: Path, what: tuple[str, str]) -> Response:
+    name, kind = what
     try:
         content = await asyncio.to_thread((folder / name).read_bytes)
     except FileNotFoundError:

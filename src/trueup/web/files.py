@@ -2,32 +2,42 @@
 
 import datetime
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trueup.api import correct
+from trueup.audit.draw import draw_rows
+from trueup.audit.work_list import MARK
 from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
+from trueup.present.output import csv_text
 from trueup.read import open_table
 from trueup.read.binary_files import CUT_OFF
 from trueup.read.csv_files import OPTIONS as CSV
 from trueup.read.duck import first_line
+from trueup.read.written import written
 from trueup.study.check import check
-from trueup.web.numbers import check_work, names_of, options_of, shown
+from trueup.web.numbers import check_labels, check_work, names_of, options_of, shown
 
 FEW = 5  # rows to show
 MOST_ROWS = 400  # of the answer on the page; the table to download has them all
-COLUMNS = ("predicted", "true", "value", "id", "by", "strata")
-KNOWN = names_of(
-    correct, "predictions", "test_set", "classes", "P", "keep_draws", "progress", "executor"
-)
+SEVERAL = ("by", "strata", "drawn_within", "score")
+COLUMNS = (
+    "predicted", "true", "value", "id", *SEVERAL, "period", "probability", "cluster", "count",
+    "squares",
+)  # fmt: skip
+KNOWN = names_of(correct, "predictions", "test_set", "P", "keep_draws", "progress", "executor")
 CHECKED = set(names_of(check))
+DRAWN = ("n", "id", "within", "by_prediction", "size", "predicted", "seed", "decimal")
 
 
 def look(path: str) -> dict[str, Any]:
     """Return the columns of a file, their kinds, and its first rows as text."""
-    kinds = open_table(path, path).kinds()
-    return {"columns": [{"name": n, "kind": k} for n, k in kinds.items()], "rows": _first(path)}
+    kinds, rows = open_table(path, path).kinds(), _first(path)
+    first = dict(zip(kinds, rows[0], strict=True)) if rows else {}
+    drawn = [str(first.get(name)).startswith(MARK) for name in ("trueup_drawn", "drawn")]
+    columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
+    return {"columns": columns, "rows": rows, "work_list": any(drawn)}
 
 
 def _first(path: str) -> list[list[str | None]]:
@@ -45,7 +55,12 @@ def _first(path: str) -> list[list[str | None]]:
 
 
 def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run the check; return a dict per finding: question, what it is about, words, doubt."""
+    """Run the check; return a dict per finding: question, what it is about, words, doubt.
+
+    It knows of no periods: a test set of some of them would seem to be drawn otherwise.
+    """
+    if given.get("period"):
+        return []
     options = {name: x for name, x in _options(given).items() if name in CHECKED}
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
         found = check(predictions, test_set, **options)
@@ -65,15 +80,29 @@ def estimate(
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     options = options_of(given, KNOWN)
-    for name in COLUMNS:
-        column = given.get(name)
-        several = name in ("by", "strata") and isinstance(column, list)
-        named: list[Any] = list(column or []) if several else [column]
-        needed = several or column is not None or name in ("predicted", "true")
-        if needed and not all(isinstance(x, str) for x in named):
-            raise OptionError(f"`{name}` must name a column; choose one.")
+    _check_columns(given, COLUMNS, "predicted", "true")
+    check_labels("classes", given.get("classes"))
     check_work(given.get("draws", 4000), 2)
     return options
+
+
+def _check_columns(given: Mapping[str, Any], columns: Sequence[str], *needed: str) -> None:
+    for name in columns:
+        column = given.get(name)
+        several = name in SEVERAL and isinstance(column, list)
+        named: list[Any] = list(column or []) if several else [column]
+        if (several or column is not None or name in needed) and not all(
+            isinstance(x, str) for x in named
+        ):
+            raise OptionError(f"`{name}` must name a column; choose one.")
+
+
+def draw_list(predictions: str, given: Mapping[str, Any]) -> bytes:
+    """Draw the units to label, as a CSV file that says how."""
+    options = options_of(given, DRAWN)
+    _check_columns(given, ("predicted", "id", "within", "size"), "predicted", "id")
+    table = open_table(written(predictions, options.pop("decimal", None), None, None), predictions)
+    return csv_text(draw_rows(table, **options)).encode()
 
 
 def answer(est: Estimate) -> dict[str, Any]:

@@ -28,6 +28,9 @@ YES_NO, WHOLE = ("true or false", (bool,)), ("a whole number", (int,))
 KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
     "prior": ("a word: perks, jeffreys or uniform", (str,)),
     "overlap": YES_NO,
+    "by_prediction": YES_NO,
+    "n": WHOLE,
+    "decimal": ("a word", (str,)),
     "noise": YES_NO,
     "draws": WHOLE,
     "seed": WHOLE,
@@ -53,7 +56,8 @@ def estimate(given: Mapping[str, Any], progress: Callable[[float], None] | None 
             raise DataError(f"`{name}` must be a list of numbers; it is missing.")
     for name in (*MATRICES, *LISTS):
         _check_numbers(name, given.get(name))
-    _check_labels(given.get("classes"))
+    for name in ("classes", "predicted_classes"):
+        check_labels(name, given.get(name))
     check_work(given.get("draws", 4000), len(given["test"]))
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
         return correct_counts(**options, progress=progress)
@@ -61,7 +65,9 @@ def estimate(given: Mapping[str, Any], progress: Callable[[float], None] | None 
 
 def answer(est: Estimate) -> dict[str, Any]:
     """Return all that the page shows except the charts."""
-    return shown(est) | {"inversion": _inversion(est.counts), "command": command_line(est)}
+    square = not est.counts.columns
+    inversion = _inversion(est.counts) if square else None
+    return shown(est) | {"inversion": inversion, "command": command_line(est)}
 
 
 def shown(est: Estimate) -> dict[str, Any]:
@@ -69,6 +75,7 @@ def shown(est: Estimate) -> dict[str, Any]:
     return {
         "rows": est.rows(),
         "classes": [str(label) for label in est.classes],
+        "predicted": [str(label) for label in est.counts.predicted],
         "test": est.counts.n.tolist(),
         "totals": est.counts.totals,
         "info": {name: est.info[name] for name in INFO if name in est.info},
@@ -104,15 +111,16 @@ def _check_numbers(name: str, given: Any) -> None:
         raise DataError(f"`{name}` must be {what}; got something else.")
 
 
-def _check_labels(labels: Any) -> None:
+def check_labels(name: str, labels: Any) -> None:
+    """Refuse what is no list of names, or too long for a table."""
     if labels is None:
         return
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise DataError("`classes` must be a list of names.")
+        raise DataError(f"`{name}` must be a list of names.")
     longest = max(map(len, labels), default=0)
     if longest > Limits.label:
         raise DataError(
-            f"`classes` may have names of at most {Limits.label} characters; got {longest}."
+            f"`{name}` may have names of at most {Limits.label} characters; got {longest}."
         )
 
 

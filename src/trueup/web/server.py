@@ -66,6 +66,7 @@ def make_app(
             Route("/api/session", _careful(here.start), methods=["POST"]),
             Route("/api/session", _careful(here.end), methods=["DELETE"]),
             *_each(ROLES, "/api/files/{}", here.upload, "PUT"),
+            Route("/api/files/draw", _careful(here.draw), methods=["POST"]),
             Route("/api/files/correct", _careful(here.correct), methods=["POST"]),
             *_each(FILES, "/api/files/{}", here.download, "GET"),
             Mount("/static", StaticFiles(directory=STATIC)),

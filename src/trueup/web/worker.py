@@ -83,6 +83,11 @@ def run(job: dict[str, Any], say: Say) -> None:
         from trueup.web.files import look
 
         say({"table": look(job["file"])})
+    elif kind == "draw":
+        from trueup.present.output import write_whole
+        from trueup.web.files import draw_list
+
+        write_whole(Path("work_list.csv"), draw_list(job["predictions"], given))
     elif kind == "files":
         _files(job["predictions"], job["test_set"], given, say)
     else:

@@ -2,7 +2,7 @@
 
 import { copyButton, el, table } from "./dom.js";
 import { drawCharts } from "./charts.js";
-import { formatter } from "./format.js";
+import { figure, formatter } from "./format.js";
 
 const FIGURES = ["naive", "estimate", "lower", "upper"];
 const REST = ["mean", "sd"];
@@ -86,8 +86,6 @@ function notes(answer) {
   for (const words of answer.info.warnings) found.push(el("p", { class: "callout warn" }, el("b", {}, "Beware. "), words));
   return found;
 }
-
-const figure = (text) => (text === null || text === undefined ? "–" : text.replace("-", "−"));
 
 function rowsTable(answer) {
   const by = answer.by ?? [];

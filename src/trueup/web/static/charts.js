@@ -1,7 +1,7 @@
 // Charts: Vega-Lite from the server, drawn here without eval. Each has its numbers as a table too.
 
 import { el, table } from "./dom.js";
-import { formatter } from "./format.js";
+import { figure } from "./format.js";
 
 // `ast`: expressions are interpreted, so that the page needs no eval. `aria`: a screen reader gets the
 // label and the table, not two thousand dots.
@@ -62,24 +62,22 @@ function makeFigure(kind) {
 }
 
 function numbersOf(kind, answer) {
-  const rows = answer.rows;
   if (kind === "chains") {
     return table(["measure", "value"], ["ess", "rhat", "acceptance"].filter((name) => answer.info[name] !== undefined && answer.info[name] !== null)
       .map((name) => [{ ess: "effective draws", rhat: "R̂ (1: the chains agree)", acceptance: "share of draws accepted" }[name], show(answer.info[name])]));
   }
   if (kind === "test_set" || kind === "plane") {
-    const { test, classes } = answer;
+    const { test, classes, predicted } = answer;
     const share = kind === "plane";
-    return table([share ? "true class; share predicted as" : "true class; predicted as", ...classes], classes.map((name, g) => [name, ...test[g].map((n) => {
+    return table([share ? "true class; share predicted as" : "true class; predicted as", ...predicted], classes.map((name, g) => [name, ...test[g].map((n) => {
       const all = test[g].reduce((a, b) => a + b, 0);
       return share ? (all ? `${((100 * n) / all).toFixed(1)}%` : "–") : String(n);
     })]));
   }
   const wanted = kind === "density" ? ["mean", "sd", "lower", "estimate", "upper"] : ["naive", "estimate", "lower", "upper"];
-  const format = formatter(rows.flatMap((row) => wanted.map((name) => row[name])));
   const by = answer.by ?? [];
   return table([...by, "class", ...wanted.map((name) => (name === "naive" ? "as predicted" : name))],
-    rows.map((row) => [...by.map((name) => (row[name] === null ? "all" : String(row[name]))), String(row.class), ...wanted.map((name) => format(row[name]))]));
+    answer.written.map((row) => [...by.map((name) => (row.part === "whole" ? "all" : String(row[name] ?? "(none)"))), String(row.class), ...wanted.map((name) => figure(row[name]))]));
 }
 
 const show = (x) => (typeof x === "number" ? String(Number(x.toPrecision(4))) : Array.isArray(x) ? x.map(show).join(", ") : JSON.stringify(x));

@@ -5,6 +5,7 @@ import { events, send } from "./ask.js";
 import { copyChoices, readChoices } from "./choices.js";
 import { $, el, save, showError, table, theme } from "./dom.js";
 import { parse } from "./format.js";
+import { startGuide } from "./guide.js";
 
 const ROLES = ["predictions", "test_set"];
 const COLUMNS = [
@@ -12,9 +13,20 @@ const COLUMNS = [
   ["true", "True class", "in the test set", "test_set"],
   ["value", "Value to total", "such as turnover or area; if none, units are counted", "predictions"],
   ["id", "Id of a unit", "in both files, to match the audited units", "predictions"],
-  ["by", "Report per", "a group, such as region or month", "predictions"],
-  ["strata", "Error rates differ by", "such as a size class, in both files", "predictions"],
+  ["by", "Report per", "a group, such as a region", "predictions"],
+  ["period", "Period", "such as a month: a series, in both files", "predictions"],
 ];
+const MORE = [
+  ["strata", "Error rates differ by", "such as a size class, in both files", "predictions"],
+  ["drawn_within", "Drawn within", "groups from which the test set was drawn with different chances, in both files", "predictions"],
+  ["probability", "Chance to be drawn", "of each audited unit, if these differ", "test_set"],
+  ["cluster", "Drawn together", "such as documents of one author", "test_set"],
+  ["score", "Score", "how sure the model was, in both files", "predictions"],
+  ["count", "Units in a row", "if a row of the predictions stands for many units; the value is then their total", "predictions"],
+  ["squares", "Sum of squares", "of the values of these units", "predictions"],
+];
+const LISTS = ["by", "strata", "drawn_within", "score"];
+const NEEDED = ["predicted", "true", "draw-predicted", "draw-id"];
 
 export function startFiles(limit) {
   const tables = {};
@@ -36,11 +48,16 @@ export function startFiles(limit) {
   const check = el("div", { class: "check-list" });
   $("files-title").after(check);
   copyChoices($("files-options"), "files-");
+  startGuide("files-");
   $("max-upload").textContent = `at most ${size(limit)}`;
 
   for (const role of ROLES) {
     const input = $(`file-${role}`);
     const drop = input.closest(".drop");
+    drop.querySelector("button").addEventListener("click", () => {
+      const text = $(`rows-${role}`).value;
+      if (text.trim()) upload(role, new File([text], "pasted rows"));
+    });
     input.addEventListener("change", () => { if (input.files[0]) upload(role, input.files[0]); });
     for (const name of ["dragover", "dragenter"]) drop.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
     for (const name of ["dragleave", "drop"]) drop.addEventListener(name, () => drop.classList.remove("over"));
@@ -57,6 +74,7 @@ export function startFiles(limit) {
     const about = $(`about-${role}`);
     showError($("files-error"), null);
     $("choose").hidden = true;
+    if (role === "predictions") $("draw").hidden = true;
     delete tables[role];
     if (file.size > limit) {
       about.replaceChildren(el("p", { class: "error" }, `${file.name} is ${size(file.size)}; the limit is ${size(limit)}. Hint: start with “trueup serve --max-upload ${size(2 * file.size).replace(" ", "")}”, or use “trueup correct”.`));
@@ -68,7 +86,8 @@ export function startFiles(limit) {
       const found = await (await send("PUT", `/api/files/${role}`, { body: file, headers: headers() })).json();
       tables[role] = found.table;
       about.replaceChildren(el("p", { class: "file" }, `${file.name}, ${size(file.size)}, ${found.table.columns.length} columns`), preview(found.table));
-      if (ROLES.every((name) => tables[name])) choose(found.guess ?? {});
+      if (role === "predictions") offerDraw(found.guess);
+      if (ROLES.every((name) => tables[name])) choose(found.guess);
     } catch (problem) {
       if (problem.error?.includes("session has ended")) session = null;
       about.replaceChildren(el("p", { class: "error", role: "alert" }, [problem.error, problem.hint && `Hint: ${problem.hint}`].filter(Boolean).join(" ")));
@@ -81,23 +100,52 @@ export function startFiles(limit) {
       el("div", { class: "scroller" }, table(names, found.rows.map((row) => row.map((cell) => cell ?? "–")))));
   }
 
+  // A label and a choice between the columns of a file.
+  function pick([name, words, hint, role], guessed) {
+    const id = `column-${name}`;
+    const chosen = el("select", { id, "aria-describedby": `${id}-hint` },
+      el("option", { value: "" }, NEEDED.includes(name) ? "choose…" : "none"),
+      ...tables[role].columns.map((column) => el("option", { value: column.name, selected: column.name === guessed }, column.name)));
+    return [el("label", { for: id }, words), el("div", {}, chosen, el("p", { class: "hint", id: `${id}-hint` }, hint))];
+  }
+
   function choose(guess) {
-    $("columns").replaceChildren(...COLUMNS.flatMap(([name, words, hint, role]) => {
-      const needed = name === "predicted" || name === "true";
-      const id = `column-${name}`;
-      const pick = el("select", { id, "aria-describedby": `${id}-hint` },
-        el("option", { value: "" }, needed ? "choose…" : "none"),
-        ...tables[role].columns.map((column) => el("option", { value: column.name, selected: column.name === guess[name] }, column.name)));
-      return [el("label", { for: id }, words), el("div", {}, pick, el("p", { class: "hint", id: `${id}-hint` }, hint))];
-    }));
+    $("columns").replaceChildren(...COLUMNS.flatMap((column) => pick(column, guess[column[0]])));
+    $("more-columns").replaceChildren(...MORE.flatMap((column) => pick(column)));
+    const workList = tables.test_set.work_list;
+    $("files-design-field").hidden = workList;
+    $("work-list").hidden = !workList;
     $("choose").hidden = false;
   }
 
+  function offerDraw(guess) {
+    $("draw-columns").replaceChildren(...[
+      ["draw-predicted", "Its predicted class", "a column of the predictions", "predictions"],
+      ["draw-id", "Its id", "names each unit once", "predictions"],
+      ["draw-of", "Its group or size", "for the last two ways to draw", "predictions"],
+    ].flatMap((column) => pick(column, guess[column[0].slice(5)])));
+    $("draw").hidden = false;
+  }
+
+  $("draw-button").addEventListener("click", async () => {
+    const [way, of] = [$("draw-way").value, $("column-draw-of").value || null];
+    const given = { n: parse($("draw-n").value), seed: parse($("draw-seed").value), decimal: $("decimal").value || null,
+      predicted: $("column-draw-predicted").value || null, id: $("column-draw-id").value || null,
+      by_prediction: way === "by_prediction", within: way === "within" ? of : null, size: way === "size" ? of : null };
+    showError($("draw-error"), null);
+    try {
+      if ((way === "within" || way === "size") && !of) throw { error: "Choose the column of the group or the size." };
+      save(await (await send("POST", "/api/files/draw", { body: given, headers: headers() })).blob(), "trueup-work-list.csv");
+    } catch (problem) { showError($("draw-error"), problem); }
+  });
+
   function request() {
     const chosen = readChoices("files-");
-    const columns = Object.fromEntries(COLUMNS.map(([name]) => [name, $(`column-${name}`).value || null]));
-    for (const name of ["by", "strata"]) if (columns[name]) columns[name] = [columns[name]];
-    return { ...columns, ...chosen, overlap: chosen.overlap === "" ? null : chosen.overlap === "true",
+    const columns = Object.fromEntries([...COLUMNS, ...MORE].map(([name]) => [name, $(`column-${name}`).value || null]));
+    for (const name of LISTS) if (columns[name]) columns[name] = [columns[name]];
+    if (tables.test_set.work_list) delete chosen.design; // it is in the file
+    const classes = $("true-classes").value.split(",").map((name) => name.trim()).filter(Boolean);
+    return { ...columns, ...chosen, classes: classes.length ? classes : null, decimal: $("decimal").value || null, overlap: chosen.overlap === "" ? null : chosen.overlap === "true",
       interval: Number(chosen.interval), draws: parse(chosen.draws), seed: parse(chosen.seed), theme: theme() };
   }
 
@@ -117,7 +165,7 @@ export function startFiles(limit) {
     let shown = null;
     try {
       await events("/api/files/correct", request(), { signal: mine.signal, headers: headers(), on: (event) => {
-        if (event.check) check.replaceChildren(...findings(event.check));
+        if (event.check?.length) check.replaceChildren(...findings(event.check));
         if (event.progress !== undefined) answer.busy([el("progress", { max: 1, value: event.progress, "aria-label": "progress" }), " computing…"]);
         if (event.answer) { shown = answer.show(event.answer); answer.busy([el("progress", { "aria-label": "progress" }), " writing the report…"]); }
         if (event.charts) shown?.charts(event.charts);

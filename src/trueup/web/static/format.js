@@ -2,6 +2,9 @@
 
 const minus = (text) => text.replace("-", "−");
 
+// A figure that the server wrote.
+export const figure = (text) => (text === null || text === undefined ? "–" : minus(text));
+
 // Making a format takes milliseconds, so each is made once.
 const FORMATS = Object.fromEntries([0, 1, 2, 4].map((digits) =>
   [digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })]));

@@ -5,7 +5,8 @@ import { events, send } from "./ask.js";
 import { readChoices, showChoices } from "./choices.js";
 import { $, copyButton, el, save, showError, theme } from "./dom.js";
 import { makeGrid } from "./grid.js";
-import { blank, fromExample, fromLink, resize, toLink, toRequest } from "./state.js";
+import { startGuide } from "./guide.js";
+import { blank, fromExample, fromLink, labelsOf, relabel, resize, toLink, toRequest } from "./state.js";
 
 const PATIENCE = 250; // milliseconds after which a computation that is out of date is stopped
 
@@ -89,7 +90,7 @@ export function startNumbers(examples) {
   }
 
   function refuse(problem) {
-    const name = { predicted_counts: "counts-0", predicted_sums: "sums-0", predicted_squares: "squares-0", test: "test-0-0", classes: "class-0" }[problem.field];
+    const name = { predicted_counts: "counts-0", predicted_sums: "sums-0", predicted_squares: "squares-0", test: "test-0-0", classes: "class-0", predicted_classes: "label-0" }[problem.field];
     mark({ place: name ? name.split("-") : [problem.field ?? "test"], error: problem.error, hint: problem.hint });
     answer.clear("There is no answer to these numbers.");
   }
@@ -129,6 +130,7 @@ export function startNumbers(examples) {
     Object.assign(state, fresh);
     $("with-sums").checked = state.sums !== null;
     $("with-squares").checked = state.squares !== null;
+    $("with-labels").checked = state.labels !== null;
     showChoices(state);
     $("example-about").hidden = !about;
     $("example-about").replaceChildren(...(about ? [el("p", {}, about.about), el("p", { class: "source" }, "Source: ", about.source)] : []));
@@ -142,10 +144,21 @@ export function startNumbers(examples) {
     changed();
     grid.focus(["class", state.classes.length - 1]);
   });
+  $("add-label").addEventListener("click", () => {
+    resize(state, state.classes.length, state.labels.length + 1);
+    grid.draw();
+    changed();
+    grid.focus(["label", state.labels.length - 1]);
+  });
+  $("with-labels").addEventListener("change", () => {
+    relabel(state, $("with-labels").checked ? [...state.classes] : null);
+    grid.draw();
+    changed();
+  });
   for (const [id, name] of [["with-sums", "sums"], ["with-squares", "squares"]]) {
     $(id).addEventListener("change", () => {
-      state[name] = $(id).checked ? state.classes.map(() => "") : null;
-      if (name === "squares" && state.squares && !state.sums) { state.sums = state.classes.map(() => ""); $("with-sums").checked = true; }
+      state[name] = $(id).checked ? labelsOf(state).map(() => "") : null;
+      if (name === "squares" && state.squares && !state.sums) { state.sums = labelsOf(state).map(() => ""); $("with-sums").checked = true; }
       if (name === "sums" && !state.sums) { state.squares = null; $("with-squares").checked = false; }
       grid.draw();
       changed();
@@ -159,6 +172,7 @@ export function startNumbers(examples) {
     }
   };
   $("numbers-form").addEventListener("input", choose);
+  startGuide();
   examples.forEach((example, i) => $("example").append(el("option", { value: i }, example.name)));
   $("example").addEventListener("change", () => {
     const example = examples[$("example").value];

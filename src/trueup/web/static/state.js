@@ -4,33 +4,54 @@
 import { parse } from "./format.js";
 
 export const MOST = 60;
+const LISTS = ["counts", "sums", "squares"];
 const CHOICES = { design: "random", prior: "perks", interval: "0.95", method: "auto", overlap: "", draws: "4000", seed: "1" };
 
 export const blank = (K = 2) => ({
   classes: Array.from({ length: K }, (_, k) => `class ${k + 1}`),
   test: Array.from({ length: K }, () => Array(K).fill("")),
-  counts: Array(K).fill(""), sums: null, squares: null, noise: true, ...CHOICES,
+  labels: null, counts: Array(K).fill(""), sums: null, squares: null, noise: true, ...CHOICES,
 });
 
-export function resize(state, K) {
-  const old = state.classes.length;
-  const fit = (list, fill) => Array.from({ length: K }, (_, k) => (k < old ? list[k] : fill(k)));
-  state.classes = fit(state.classes, (k) => freeName(state.classes, k));
-  state.test = fit(state.test.map((row) => fit(row, () => "")), () => Array(K).fill(""));
-  for (const name of ["counts", "sums", "squares"]) if (state[name]) state[name] = fit(state[name], () => "");
+// The predicted labels: the classes, unless they differ from them.
+export const labelsOf = (state) => state.labels ?? state.classes;
+
+export function resize(state, K, L = state.labels ? state.labels.length : K) {
+  const fit = (list, size, fill) => Array.from({ length: size }, (_, k) => (k < list.length ? list[k] : fill(k)));
+  state.classes = fit(state.classes, K, (k) => freeName(state.classes, "class", k));
+  if (state.labels) state.labels = fit(state.labels, L, (h) => freeName(state.labels, "label", h));
+  state.test = fit(state.test, K, () => []).map((row) => fit(row, L, () => ""));
+  for (const name of LISTS) if (state[name]) state[name] = fit(state[name], L, () => "");
 }
 
-function freeName(taken, k) {
+// Predicted labels with names of their own, or the classes again; columns follow their names.
+export function relabel(state, labels) {
+  const old = labelsOf(state);
+  const from = (labels ?? state.classes).map((name, h) => (old.includes(name) ? old.indexOf(name) : labels ? h : -1));
+  const pick = (list) => from.map((h) => list[h] ?? "");
+  state.labels = labels;
+  state.test = state.test.map(pick);
+  for (const name of LISTS) if (state[name]) state[name] = pick(state[name]);
+}
+
+function freeName(taken, word, k) {
   let i = k + 1;
-  while (taken.includes(`class ${i}`)) i += 1;
-  return `class ${i}`;
+  while (taken.includes(`${word} ${i}`)) i += 1;
+  return `${word} ${i}`;
 }
 
 export function remove(state, k) {
   const without = (list) => list.filter((_, i) => i !== k);
   state.classes = without(state.classes);
-  state.test = without(state.test).map(without);
-  for (const name of ["counts", "sums", "squares"]) if (state[name]) state[name] = without(state[name]);
+  state.test = without(state.test);
+  if (!state.labels) removeLabel(state, k);
+}
+
+export function removeLabel(state, h) {
+  const without = (list) => list.filter((_, i) => i !== h);
+  if (state.labels) state.labels = without(state.labels);
+  state.test = state.test.map(without);
+  for (const name of LISTS) if (state[name]) state[name] = without(state[name]);
 }
 
 export function fromExample(example) {
@@ -43,8 +64,9 @@ export function fromExample(example) {
 export function toLink(state) {
   const link = new URLSearchParams();
   link.set("test", state.test.map((row) => row.join(",")).join(";"));
-  for (const name of ["counts", "sums", "squares"]) if (state[name]) link.set(name, state[name].join(","));
+  for (const name of LISTS) if (state[name]) link.set(name, state[name].join(","));
   for (const name of state.classes) link.append("class", name);
+  for (const name of state.labels ?? []) link.append("label", name);
   for (const [name, usual] of Object.entries(CHOICES)) if (state[name] !== usual) link.set(name, state[name]);
   if (!state.noise) link.set("noise", "no");
   return link.toString();
@@ -55,14 +77,16 @@ export function fromLink(text) {
   if (!link.has("test")) return null;
   const test = link.get("test").split(";").map((row) => row.split(","));
   const K = test.length;
-  if (K < 2 || K > MOST || test.some((row) => row.length !== K)) return null;
-  const state = { ...blank(K), test };
+  const labels = link.getAll("label").slice(0, MOST);
+  const L = labels.length || K;
+  if (K < 2 || K > MOST || L < 2 || test.some((row) => row.length !== L)) return null;
+  const state = { ...blank(K), test, labels: labels.length ? labels : null, counts: Array(L).fill("") };
   const names = link.getAll("class").slice(0, K);
   names.forEach((name, k) => { state.classes[k] = name; });
-  for (const name of ["counts", "sums", "squares"]) {
+  for (const name of LISTS) {
     if (!link.has(name)) continue;
     const list = link.get(name).split(",");
-    if (list.length === K) state[name] = list;
+    if (list.length === L) state[name] = list;
   }
   for (const name of Object.keys(CHOICES)) if (link.has(name)) state[name] = link.get(name);
   state.noise = link.get("noise") !== "no";
@@ -72,11 +96,11 @@ export function fromLink(text) {
 // What to send, or what is wrong and in which cell, or {} while something is still missing.
 export function toRequest(state) {
   const bad = (place, error) => ({ problem: { place, error } });
-  const seen = new Set();
-  for (const [k, name] of state.classes.entries()) {
-    if (!name.trim()) return bad(["class", k], "Every class needs a name.");
-    if (seen.has(name)) return bad(["class", k], `Two classes have the name “${name}”.`);
-    seen.add(name);
+  for (const [word, names] of [["class", state.classes], ["label", state.labels ?? []]]) {
+    for (const [k, name] of names.entries()) {
+      if (!name.trim()) return bad([word, k], `Every ${word} needs a name.`);
+      if (names.indexOf(name) < k) return bad([word, k], `Two ${word === "class" ? "classes" : "labels"} have the name “${name}”.`);
+    }
   }
   const whole = (text) => { const x = parse(text); return x !== null && x >= 0 && Number.isInteger(x) ? x : null; };
   const test = [];
@@ -101,7 +125,7 @@ export function toRequest(state) {
   for (const name of ["draws", "seed"]) if (whole(state[name]) === null) return bad([name], `${name === "seed" ? "The seed" : "The number of draws"} is a whole number; got “${state[name]}”.`);
   return { request: {
     test, predicted_counts: lists.counts, predicted_sums: lists.sums, predicted_squares: lists.sums && lists.squares,
-    classes: state.classes, design: state.design, method: state.method, prior: state.prior,
+    classes: state.classes, predicted_classes: state.labels, design: state.design, method: state.method, prior: state.prior,
     overlap: state.overlap === "" ? null : state.overlap === "true", noise: state.noise,
     draws: whole(state.draws), interval: Number(state.interval), seed: whole(state.seed),
   } };
