@@ -105,8 +105,10 @@ def run_chains(
                 spent = (time.monotonic() - begun) / (seconds or np.inf)
                 long = spent > AT_ODDS or before + done >= 2 * PATIENCE
                 doubtful = health.rhat > RESTART and long
+                # the clock decides whether this is asked: it must not take from the chain's numbers
+                own = np.random.default_rng(0)
                 if hopeless or (
-                    doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), rng)
+                    doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), own)
                 ):
                     break
                 need = (
