@@ -13,10 +13,6 @@ import pytest
 from tests.seeds import fresh
 
 pytest_plugins = ["tests.second_chance"]
-# Most of the time of a short run of NUTS goes into compiling it: JAX need not optimise much.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-)
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ def _warnings() -> Iterator[str]:
     yield from warned(tu.correct, *_contradicted_prior(), value="y", seed=1, prior=SURE)
     yield from warned(tu.correct, *_heavy_tails(), value="y", design="shifted", seed=1)
     yield from warned(tu.correct, *_heavy_tails(1e-4), value="y", design="shifted", seed=1)
-    few = {"predicted_sums": [600.0, 900.0], "predicted_squares": [900.0, 2e4]}
+    few = {"predicted_sums": [600.0, 1900.0], "predicted_squares": [900.0, 8e4]}
     yield from warned(tu.correct_counts, [[50, 1], [1, 3]], [930, 70], **few, seed=1)
     yield from warned(tu.correct_counts, [[4, 1, 2], [2, 3, 1], [0] * 3], [20, 30, 9], seed=1)
     yield from warned(

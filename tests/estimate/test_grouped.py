@@ -272,7 +272,7 @@ def test_bad_input(tables):
         correct(tables, by="region", method="inverse")
     with pytest.raises(tu.OptionError, match="must have `noise`"):
         correct(tables, by="region", noise=False)
-    with pytest.raises(tu.OptionError, match="give `by`"):
+    with pytest.raises(tu.OptionError, match="without `by`"):
         correct(tables).rank()
 
 
