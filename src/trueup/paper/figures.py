@@ -171,7 +171,7 @@ def write_figures(
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
     """Write every figure of the paper as SVG and PNG; the paths come back."""
-    alt = load_altair()
+    load_altair()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -179,7 +179,7 @@ def write_figures(
     charts = {name: draw(seed) for name, draw in FIGURES.items()}
     charts["figure-5-posterior-means"] = posterior_means(seed, replications, progress)
     return [
-        save_chart(alt.Chart.from_dict(chart), folder / f"{name}.{ending}")
+        save_chart(chart, folder / f"{name}.{ending}")
         for name, chart in charts.items()
         for ending in ("svg", "png")
     ]

@@ -1,6 +1,7 @@
 """Charts of studies, made with Altair (the extra ``plot``) and written as SVG or PNG files."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,20 @@ def load_altair() -> Any:
 
 
 def save_chart(chart: Any, path: str | Path) -> Path:
-    """Write a chart; the ending, .svg or .png, decides the format."""
+    """Write a chart of Altair or a specification; the ending, .svg or .png, decides the format.
+
+    Altair takes up to 9 s to check a specification with many rows.
+    """
     target = writable("a chart", path, ".svg", ".png")
+    png = target.suffix.lower() == ".png"
     try:
-        chart.save(str(target), **({"ppi": 144} if target.suffix.lower() == ".png" else {}))
+        if not isinstance(chart, dict):
+            chart.save(str(target), **({"ppi": 144} if png else {}))
+        elif png:
+            target.write_bytes(import_module("vl_convert").vegalite_to_png(chart, ppi=144))
+        else:
+            svg = import_module("vl_convert").vegalite_to_svg(chart)
+            target.write_text(svg, encoding="utf-8")
     except OSError as error:
         raise FileError(f"{str(target)!r} must be writable; {error.strerror}.") from None
     return target
