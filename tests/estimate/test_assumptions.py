@@ -236,12 +236,3 @@ def test_by_class_totals_hold_where_wrong_units_are_larger(rng):
         row = est.rows()[1]
         covered.append(row["lower"] <= y[s == 1].sum() <= row["upper"])
     assert np.mean(covered) > 0.9 - 5 * np.sqrt(0.09 / 6)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("audited", "sums", "told"), [(29, 1500, 1), (30, 1500, 0), (29, 800, 0)])
-def test_few_test_units_of_the_prediction_with_most_of_the_value_are_told(audited, sums, told):
-    n = [[audited - 6, 10], [6, 90]]
-    values = {"predicted_sums": [float(sums), 500.0], "predicted_squares": [2e4, 2e4]}
-    est = tu.correct_counts(n, [800, 700], **values, design="by_prediction", seed=1, draws=200)
-    assert sum("may be too narrow. Label more" in x for x in est.info["warnings"]) == told

@@ -35,11 +35,6 @@ FEW = 5
 """Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
 
-THIN, MOST_OF = 30, 2 / 3
-"""Test units of a predicted class that holds more than two thirds of the value; below that, 95%
-intervals of totals covered about 90% (`python studies/real_classifiers.py --only imbalanced_20
---sizes 50 --designs by_prediction`)."""
-
 
 def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[str]:
     """Return every caution that these data and settings call for, in plain words."""
@@ -96,8 +91,6 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             f"Fewer than {FEW} test units have true class {named}: the interval of its total may "
             "be too narrow. Label more units, first those that are likely to be of that class."
         )
-    if counts.totals and method == "joint":
-        found += _thin(counts)
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
         bounds = {"share": TOLD_FROM_ZERO} | ({"total": TOTAL_FROM_ZERO} if counts.totals else {})
@@ -128,19 +121,6 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             "test set drawn within predicted classes distorts them. Use method 'auto'."
         )
     return found
-
-
-def _thin(counts: Counts) -> list[str]:
-    """Say that a predicted class with most of the value has few test units."""
-    assert counts.u_hat is not None
-    audited, held = counts.n.sum(axis=0), np.abs(counts.u_hat)
-    thin = (audited < THIN) & (held > MOST_OF * held.sum()) & (audited < counts.v_hat)
-    return [
-        f"Only {audited[h]:,} test units were predicted {counts.predicted[h]!r}, which holds "
-        f"{held[h] / held.sum():.0%} of the value: the intervals of the totals may be too narrow. "
-        "Label more units of that prediction."
-        for h in np.flatnonzero(thin)
-    ]
 
 
 def labels_to_pay(
