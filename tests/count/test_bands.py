@@ -5,6 +5,7 @@ import pytest
 from tests.read.by_hand import fine_bands
 
 from trueup.count.bands import in_order, merge_bands, scores
+from trueup.count.parts import Figures
 from trueup.read.table import NO_BAND, ZERO
 
 
@@ -56,3 +57,19 @@ def test_scores_rise_with_the_value_and_are_standardised(rng):
     assert (p * z).sum() == pytest.approx(0, abs=1e-12)
     assert (p * z**2).sum() == pytest.approx(1)
     assert scores(v_hat, 1000 * v_hat * mean) == pytest.approx(z)
+
+
+def test_sums_do_not_depend_on_the_order_of_the_rows(rng):
+    """A scan by several threads returns its rows in any order; a seed then gives other digits."""
+    y, at, units = rng.lognormal(0, 3, 500), rng.integers(4, size=500), np.ones(500, np.int64)
+
+    def totals(order):
+        rows = Figures([()] * 500, (at[order],), units, y[order], y[order] ** 2)
+        return rows.added((at[order],), (4,))
+
+    first = totals(np.arange(500))
+    for _ in range(5):
+        for x, again in zip(first, totals(rng.permutation(500)), strict=True):
+            assert (x == again).all()
+    in_order_of_rows = [np.bincount(at[i], y[i]) for i in map(rng.permutation, [500] * 5)]
+    assert any((x != first[1]).any() for x in in_order_of_rows)

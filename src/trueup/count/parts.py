@@ -28,11 +28,16 @@ class Figures:
     squares: Floats
 
     def added(self, at: tuple[Integers, ...], shape: tuple[int, ...]) -> list[Any]:
-        """Add up units, Σy and Σy² at these places of an array; one below 0 is no place."""
-        placed, found = at[0] >= 0, []
+        """Add up units, Σy and Σy² at these places of an array; one below 0 is no place.
+
+        The order of rows differs from one scan to the next: the least is added first, so that the
+        last digit of a sum does not.
+        """
+        placed, found = np.flatnonzero(at[0] >= 0), []
         for x in (self.units, self.sums, self.squares):
             total = np.zeros(shape, x.dtype)
-            np.add.at(total, tuple(axis[placed] for axis in at), x[placed])
+            order = placed[np.argsort(x[placed], kind="stable")]
+            np.add.at(total, tuple(axis[order] for axis in at), x[order])
             found.append(total)
         return found
 

@@ -36,6 +36,9 @@ RHAT, PART = 1.05, 4
 """60 sweeps to arrive, then batches of at least 50. While R-hat of the later half of them is above
 1.05 or fewer than a quarter of the draws are effective, one more batch is drawn, up to six. With 80
 short chains R-hat is about √(1 + 1/E), E the effective draws of one chain."""
+MOST_NUMBERS = 50_000
+"""Numbers in one array of the chains, at most: larger ones do not stay in a processor's cache, and
+fifteen classes then take three times as long. Fewer chains take several draws of each state."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 FEW = 200
@@ -170,17 +173,20 @@ def _draw(
     chains, warm_up, least = int(np.clip(settings.draws // 50, CHAINS // 4, CHAINS)), WARM_UP, 1
     if by_class:  # half as many chains, twice as many sweeps to arrive
         chains, warm_up, least = max(chains // 2, CHAINS // 4), 2 * WARM_UP, 2
+    fewer = int(np.clip(MOST_NUMBERS // cells.n.size, CHAINS // 4, chains))
+    each, chains = (1, chains) if by_class else (-(-chains // (2 * fewer)), fewer)
     states = learn_columns(cells.n, cells.basis, settings.prior.alpha, rng, chains)
     rho = np.broadcast_to(cells.v_hat / counts.N, (chains, *cells.v_hat.shape))
     columns: Iterator[tuple[Columns, Floats, Floats]] = (
-        (state, draw_cells(state, cells.n, rng), rho) for state in states
+        (state, draw_cells(state, cells.n, rng), rho) for state in states for _ in range(each)
     )
     arriving: Iterator[Any] = states
     if by_class:
         arriving = columns = draw_within_classes(
             states, cells.n, cells.v, cells.basis, settings.prior.alpha, rng
         )
-    batch = max(-(-settings.draws // chains), least * LEAST_SWEEPS)
+    wanted = settings.draws if each == 1 else 1.25 * settings.draws  # those of one state are alike
+    batch = max(int(np.ceil(wanted / chains)), least * LEAST_SWEEPS)
     next(islice(arriving, warm_up, None))
     sweeps: list[dict[str, NDArray[Any]]] = []
     for done in range(1, MOST_BATCHES + 1):

@@ -108,7 +108,7 @@ def learn_columns(
     chains : int
         Chains side by side.
     """
-    (K, H, B), C = n.shape, chains
+    (K, H, B), C, bands = n.shape, chains, np.ones(n.shape[2])
     phi, (centre, error), shares, right = known
     R, J = len(phi), 1 if shares is None else shares.shape[1]
     o = np.zeros((K, H)) if shares is None else np.tile(shares, (1, H // J))
@@ -128,10 +128,10 @@ def learn_columns(
         t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
         if not moved:
             kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
-        w = (rng.standard_gamma(t.sum(axis=1)) / S)[:, None]
-        t_gh = t.sum(axis=-1)
+        w = rng.standard_gamma(t.sum(axis=1)) / S
+        t_gh = t @ bands  # sums over a short last axis are slow
         a = np.repeat(X, J, axis=2) + t_gh
-        t_phi = np.stack([(t * f).sum(axis=-1) for f in phi], axis=-1)
+        t_phi = np.stack([(t * f) @ bands for f in phi], axis=-1)
 
         def fit(
             coef: Floats,
@@ -143,7 +143,8 @@ def learn_columns(
         ) -> Floats:
             """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
             E = _odds(coef, phi, nu[:, None, None] * o) if E is None else E
-            return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p((w * E).sum(axis=-1)))
+            grown = np.einsum("chb,ckhb->ckh", w, E)
+            return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p(grown))
 
         if J > 1:
             old = _coefficients(lam, s, d, b, right)
@@ -172,7 +173,7 @@ def learn_columns(
             d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
         )  # fmt: skip
         E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
-        grown = (w * E).sum(axis=-1)
+        grown = np.einsum("chb,ckhb->ckh", w, E)
         if J > 1:
             X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
@@ -261,7 +262,10 @@ def curve(coef: Floats, phi: Floats) -> Floats:
 
 
 def _odds(coef: Floats, phi: Floats, offset: Floats) -> Floats:
-    return np.asarray(np.exp(np.clip(curve(coef, phi) + offset[..., None], -MOST, MOST)))
+    E = curve(coef, phi)
+    E += offset[..., None]
+    np.clip(E, -MOST, MOST, out=E)
+    return np.exp(E, out=E)
 
 
 def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | None) -> Floats:
