@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from os import PathLike
@@ -70,6 +70,7 @@ def correct(
     interval: float = 0.95,
     seed: int | None = None,
     sample_of: float | str | None = None,
+    weight: str | None = None,
     probability: str | None = None,
     cluster: str | None = None,
     seconds: float = SECONDS,
@@ -167,6 +168,12 @@ def correct(
         If the table is itself a random sample (people tested, documents drawn): the size of the
         population that it was drawn from. The interval then includes the sampling error.
         With inf, figures are shares of that population times the table's own size.
+    weight : str, optional
+        Column, in both tables, of survey weights: how many units of a larger population each unit
+        of the table stands for. Figures are then those of that population: the sum of the weights,
+        or of weight times `value`. The interval includes the sampling error of units drawn
+        independently with those weights; clusters and strata of the survey are not known.
+        ``info["effective_size"]`` is how many units with equal weights would tell as much.
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
         (by size, say). The method is then "difference", weighted (Hájek); "joint" if they are
@@ -205,6 +212,7 @@ def correct(
     from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
     from trueup.count.scores import refuse_with_score
+    from trueup.count.weights import weigh
     from trueup.read import open_table, open_units
     from trueup.read.written import written
 
@@ -268,6 +276,8 @@ def correct(
         method, said = _weighted(method, design, probability, by or strata)
         notes += said
         direct, asked["method"] = False, method
+    if weight is not None:
+        population, audited, columns, effective = weigh(population, audited, columns, weight, asked)
     if cluster is not None and (by or strata):
         raise OptionError("`cluster` cannot be combined with `by` or `strata`; got both.")
     if isinstance(prior, Regression):
@@ -310,6 +320,8 @@ def correct(
         units = read_units(population, audited, columns, labels, probability, cluster, stratum)
     notes = [*found.warnings, *notes]
     job = _Job(found.whole, population.native, notes, parts, asked, options, units)
+    if weight is not None:
+        job = replace(job, extra={"effective_size": effective})
     return _run(job, progress, executor)
 
 
@@ -401,13 +413,13 @@ def correct_counts(
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = _asked("correct_counts", locals())
     known: dict[str, Any] = {}
-    pooled = None
+    extra: dict[str, Any] = {}
     if studies is not None:
         known, classes, design, seed = _pooled(
             test, P, studies, between, classes, predicted_classes, design, seed
         )
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
-        pooled = known.pop("found")
+        extra = {"prior": "studies", "studies": known.pop("found")}
     elif test is None and P is None:
         raise OptionError(
             "`test` may be None only if the error rates come from elsewhere; got neither `studies` "
@@ -421,7 +433,7 @@ def correct_counts(
     _refuse_empty_rows(counts, classes, design, method)
     options = {name: asked[name] for name in OPTIONS} | known
     notes = _transposed(counts, design)
-    return _run(_Job(counts, local_frame, notes, None, asked, options, None, pooled), progress)
+    return _run(_Job(counts, local_frame, notes, None, asked, options, None, extra), progress)
 
 
 def _pooled(
@@ -511,7 +523,7 @@ class _Job:
     asked: dict[str, Any]
     options: dict[str, Any]
     units: Any = None
-    pooled: list[dict[str, Any]] | None = None  # what studies say of the rates, in a dict per class
+    extra: Mapping[str, Any] = field(default_factory=dict)  # for `info`
 
     def __call__(
         self,
@@ -535,16 +547,17 @@ class _Job:
             seconds = (time.process_time() - started) * more / settings.draws
             if more and seconds < settings.seconds:
                 result = self._answer(make(**options | {"draws": more, "seed": settings.seed}))
-        larger = (self.asked | changes).get("sample_of")
-        if larger is not None:
+        asked = self.asked | changes
+        larger, weight = asked.get("sample_of"), asked.get("weight")
+        if larger is not None or weight is not None:
             from trueup.estimate.methods import of_larger
 
-            result = of_larger(result, _larger(larger), settings.seed)
+            size = None if larger is None else _larger(larger)
+            result = of_larger(result, size, settings.seed)
         given = self.asked["classes"]
         notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
         result.info["warnings"][:0] = notes
-        if self.pooled is not None:
-            result.info.update(prior="studies", studies=self.pooled)
+        result.info.update(self.extra)
         again = replace(
             self, asked=self.asked | changes, options={**options, "seed": settings.seed}
         )

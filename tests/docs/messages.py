@@ -342,6 +342,11 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=50)
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of="many")
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=500, method="test_set")
+    sums = {"predicted_sums": [20.0, 90.0], "sample_of": 500}
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], **sums)
+    weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
+    yield raised(tu.correct, *weighed, weight="w")
+    yield raised(tu.correct, *weighed, weight="w", by="w")
     matrix = [[46, 4], [9, 41]]
     yield from warned(tu.correct_counts, matrix, [900, 8100], design="by_prediction", seed=1)
     case = {"P": [[0.9, 0.1], [0.1, 0.9]], "base_rates": [0.2, 0.8], "N": 1_000}

@@ -54,8 +54,8 @@ def test_from_tables_and_the_command(tmp_path, monkeypatch):
         ({"sample_of": 399}, "at least the 400 units"),
         ({"sample_of": 500.5}, "whole number"),
         ({"sample_of": "many"}, "whole number"),
-        ({"sample_of": 500, "predicted_sums": [4.0, 5.0]}, "needs counts"),
-        ({"sample_of": 500, "method": "calibrated"}, "needs counts"),
+        ({"sample_of": 500, "predicted_sums": [4.0, 5.0]}, "sum of squares"),
+        ({"sample_of": 500, "method": "calibrated"}, "method with draws"),
     ],
 )
 def test_what_it_cannot_be(more, words):

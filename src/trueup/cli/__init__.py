@@ -46,8 +46,8 @@ ESTIMATE = (
 @main.command()
 @takes_tables(required=True)
 @takes(
-    f"{COLUMNS} score by margin period panel strata drawn-within pooling probability cluster count "
-    f"squares {WRITTEN} {ESTIMATE}"
+    f"{COLUMNS} score by margin period panel strata drawn-within pooling probability cluster "
+    f"weight count squares {WRITTEN} {ESTIMATE}"
 )
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any

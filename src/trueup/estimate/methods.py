@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
+from trueup.aggregate.larger import class_squares, resampled
 from trueup.audit.units import Units, design_effect, fewer, weighted_difference
 from trueup.count.counts import Counts, split
 from trueup.count.reliability import given_probabilities
@@ -150,38 +151,51 @@ def finish(
     return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
 
 
-def of_larger(result: Estimate, sample_of: float, seed: int) -> Estimate:
-    """Return the counts of a larger population that the table is a random sample of.
+def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
+    """Return the figures of a larger population that the table is a random sample of.
 
-    With M the table's own counts on a draw, shares are Dir(M + 1/K), and the units beyond the table
-    multinomial. For an infinite population the figures are shares times the table's size.
+    Counts: with M the table's own on a draw, shares are Dir(M + 1/K), and the units beyond the
+    table multinomial. Totals: `aggregate.larger`. For an infinite population the figures are shares
+    times the table's size. None is a table with survey weights, whose figures are expanded already.
     """
-    counts, M = result.counts, result.whole
-    if counts.totals or M is None or result.groups is not None:
+    counts, U = result.counts, result.whole
+    named = "`weight`" if sample_of is None else "`sample_of`"
+    if U is None or result.M is None or result.groups is not None:
         raise OptionError(
-            "`sample_of` needs counts of the whole and a method with draws; got totals, groups or "
-            "a method without draws.",
-            hint="leave out `value` and `by`, and use method='auto'.",
+            f"{named} needs figures of the whole and a method with draws; got groups or a method "
+            "without draws.",
+            hint="leave out `by`, and use method='auto'.",
         )
-    n, rng = M.sum(axis=1), np.random.Generator(np.random.SFC64([seed, 1]))
-    if not sample_of >= counts.N:
+    size = np.inf if sample_of is None else sample_of
+    if not size >= counts.N:
         raise OptionError(
             f"`sample_of` must be at least the {counts.N:,} units of the table, or inf; "
-            f"got {sample_of:g}."
+            f"got {size:g}."
         )
-    gamma = rng.standard_gamma(np.maximum(M, 0.0) + 1 / counts.K)
-    share = gamma / gamma.sum(axis=1, keepdims=True)
-    scale = 1.0 if np.isinf(sample_of) else sample_of / counts.N
-    if np.isinf(sample_of):
-        draws = share * n[:, None]
+    rng = np.random.Generator(np.random.SFC64([seed, 1]))
+    scale = 1.0 if np.isinf(size) else size / counts.N
+    if counts.u_hat is not None:
+        if counts.w_hat is None:
+            raise OptionError(
+                f"{named} with totals needs the sum of squares per predicted class.",
+                hint="give `predicted_squares`.",
+            )
+        S = class_squares(U, result.M, counts.v_hat, counts.u_hat, counts.w_hat)
+        draws = scale * resampled(U, S, counts.N, 1 - counts.N / size, rng)
     else:
-        draws = M + rng.multinomial(int(sample_of) - counts.N, share)
+        gamma = rng.standard_gamma(np.maximum(U, 0.0) + 1 / counts.K)
+        share = gamma / gamma.sum(axis=1, keepdims=True)
+        if np.isinf(size):
+            draws = share * U.sum(axis=1)[:, None]
+        else:
+            draws = U + rng.multinomial(int(size) - counts.N, share)
     interval = result.info["interval"]
     figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
     info = result.info | monte_carlo_errors(
         draws, result.info["ess"], interval, result.info.get("ess_tails")
     )
-    info["sample_of"] = "inf" if np.isinf(sample_of) else int(sample_of)
+    if sample_of is not None:
+        info["sample_of"] = "inf" if np.isinf(size) else int(size)
     return replace(result, whole=draws, _figures=figures, info=info)
 
 

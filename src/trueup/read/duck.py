@@ -55,7 +55,12 @@ class DuckTable(Table):
         y = self._number(value)
         size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
         band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"
-        return self._with(name, (value,), band)
+        return self._with(name, self._sources(value), band)
+
+    def _weighted(self, name: str, value: str, weight: str) -> DuckTable:
+        return self._with(
+            name, (value, weight), f"({self._number(value)} * {self._number(weight)})"
+        )
 
     def _scored(self, name: str, score: Score) -> DuckTable:
         numbers = [f"({self._number(column)})" for column in score.columns]
@@ -91,11 +96,17 @@ class DuckTable(Table):
 
     def _number(self, column: str) -> str:
         """Return a column of values in SQL, as a double."""
-        return f"{identifier(column)}::DOUBLE"
+        return self._made[column][1] if column in self._made else f"{identifier(column)}::DOUBLE"
+
+    def _sources(self, column: str) -> tuple[str, ...]:
+        return self._made[column][0] if column in self._made else (column,)
 
     def _from(self, columns: Sequence[str], value: str | None) -> str:
-        """Return the FROM clause; a column that we make is read as its source."""
-        sources = [x for c in columns for x in (self._made[c][0] if c in self._made else (c,))]
+        """Return the FROM clause; a column that we make is read as its sources."""
+        sources = [x for column in columns for x in self._sources(column)]
+        if value is not None:
+            value, *others = self._sources(value)
+            sources += others
         return self._source([*dict.fromkeys(sources)], value)
 
     def _query(self, sql: str, progress: Progress | None = None) -> Rows:
@@ -128,7 +139,7 @@ class DuckTable(Table):
         else:
             y = self._number(value)
             # Whole numbers and decimals add up exactly (128 bits); doubles with Kahan's fsum.
-            kind = self._types()[value].removeprefix("U").split("(")[0]
+            kind = self._types().get(value, "DOUBLE").removeprefix("U").split("(")[0]
             exact = kind in INTEGERS - {"HUGEINT", "BIGNUM"} or kind == "DECIMAL"
             columns = [*labels, f"{y} AS y", f"{identifier(value) if exact else y} AS x"]
             # y - y is 0 for finite values only, and no statistics of a file can say otherwise:
@@ -184,7 +195,7 @@ class DuckTable(Table):
 
     def largest(self, value: str, count: int) -> list[float]:
         """Return the `count` largest values."""
-        values = f"SELECT {self._number(value)} AS y FROM {self._source([], value)}"
+        values = f"SELECT {self._number(value)} AS y FROM {self._from([], value)}"
         sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
         return [row[0] for row in self._query(sql)]
 

@@ -101,6 +101,12 @@ class FrameTable(Table):
         band = nw.col(name).fill_null(NO_BAND)
         return FrameTable(table._frame.with_columns(band).to_native(), self.name)
 
+    def _weighted(self, name: str, value: str, weight: str) -> FrameTable:
+        columns = {"trueup_x": self._double(value), "trueup_w": self._double(weight)}
+        frame = self._frame.with_columns(**columns)
+        product = (nw.col("trueup_x") * nw.col("trueup_w")).alias(name)
+        return FrameTable(frame.with_columns(product).drop([*columns]).to_native(), self.name)
+
     def _scored(self, name: str, score: Score) -> FrameTable:
         x, wrong = nw.col("trueup_x"), nw.lit(0.0)
         steps = [{"trueup_x": self._double(score.columns[0])}]

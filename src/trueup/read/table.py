@@ -156,6 +156,16 @@ class Table:
     def _banded(self, name: str, value: str) -> Table:
         raise NotImplementedError
 
+    def weighted(self, name: str, value: str, weight: str) -> Table:
+        """Return the table with a column of the value times the weight."""
+        kinds = require_columns(self, (value, weight))
+        for column in (value, weight):
+            check_value_kind(self, column, kinds[column])
+        return self._weighted(name, value, weight)
+
+    def _weighted(self, name: str, value: str, weight: str) -> Table:
+        raise NotImplementedError
+
     def scored(self, name: str, score: Score) -> Table:
         """Return the table with a column of fine bands of its score, in the order of the scores.
 
