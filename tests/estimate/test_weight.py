@@ -153,3 +153,19 @@ def test_weights_that_cannot_be(change, options, words, rng):
         table = table.with_columns(w=pl.lit(change))
     with pytest.raises(tu.TrueupError, match=words):
         tu.correct(table, test, **{"weight": "w", "value": "y", "seed": 1} | options)
+
+
+def test_every_output_names_the_population_of_a_figure(tmp_path, rng):
+    table, test, *_ = survey(rng)
+    options = {"draws": 200, "seed": 1}
+    for more_options, words in (
+        ({"weight": "w"}, "the larger population that the weights in 'w' stand for"),
+        ({"sample_of": 5_000}, "about the 5,000 units that these"),
+        ({"sample_of": float("inf")}, "shares in the population that these"),
+    ):
+        est = tu.correct(table, test, **options, **more_options)
+        est.report(tmp_path / "r.html")
+        report = (tmp_path / "r.html").read_text("utf-8")
+        for text in (str(est), est.to_markdown(), est.to_html(), report):
+            assert words in " ".join(text.replace("&#x27;", "'").replace("&#39;", "'").split())
+    assert "these" not in str(tu.correct(table, test, **options)).split("Warning")[0]

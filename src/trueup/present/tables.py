@@ -107,7 +107,27 @@ def how_made(est: Estimate) -> str:
         return f"Not corrected: the {counts.N:,} units as they were predicted."
     words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
     words += f", prior {info['prior']}" if est.whole is not None else ""
-    return f"{words}; trueup {info['version']}, seed {info['seed']}."
+    words = f"{words}; trueup {info['version']}, seed {info['seed']}."
+    return f"{words} {larger}" if (larger := population(est)) else words
+
+
+def population(est: Estimate) -> str:
+    """Say what larger population the figures are about; nothing if they are about the table."""
+    size, N = est.info.get("sample_of"), est.counts.N
+    if weight := est.asked.get("weight"):
+        return (
+            f"The figures are about the larger population that the weights in {weight!r} stand "
+            f"for; the {N:,} units tell as much as {est.info['effective_size']:,.0f} with equal "
+            "weights would."
+        )
+    if size is None:
+        return ""
+    if size == "inf":
+        return (
+            f"The figures are shares in the population that these {N:,} units are a random sample "
+            f"of, times {N:,}."
+        )
+    return f"The figures are about the {size:,} units that these {N:,} are a random sample of."
 
 
 def evidence(est: Estimate) -> str:
@@ -219,6 +239,7 @@ def plain_text(est: Estimate, *, warnings: bool = True) -> str:
         if max(map(len, lines)) <= WIDTH:
             break
     parts = [_wrapped(_title(est) + UNITS[unit]), "\n".join(lines)]
+    parts += [_wrapped(larger)] if (larger := population(est)) else []
     if warnings:
         parts += [_wrapped(f"Warning: {text}") for text in est.info["warnings"]]
     return "\n\n".join(parts)

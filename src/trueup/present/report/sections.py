@@ -18,7 +18,7 @@ from trueup.present.reproduce import (
     versions,
 )
 from trueup.present.sentences import METHODS, coverage, figures, what, whole
-from trueup.present.tables import published, shares
+from trueup.present.tables import population, published, shares
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, listed, percent, rounded, short
@@ -84,8 +84,9 @@ def accuracies(est: Estimate) -> Markup:
 def data(est: Estimate) -> Markup:
     """Both tables in numbers."""
     counts = est.counts
+    larger = population(est)
     facts = [
-        ["units in the population", f"{counts.N:,}"],
+        ["units in the table" if larger else "units in the population", f"{counts.N:,}"],
         ["audited units in the test set", f"{counts.n.sum():,}"],
         ["of which predicted right", f"{counts.right:,}"],
         ["classes", f"{counts.K}"],
@@ -108,7 +109,8 @@ def data(est: Estimate) -> Markup:
         line += [write(counts.naive[g])] if counts.totals else []
         right = f"{counts.n[g, g] / rows[g]:.0%}" if rows[g] else "–"
         lines.append([*line, f"{columns[g]:,}", f"{rows[g]:,}", right])
-    return join([table(["", "number"], facts, words=1), table(header, lines, words=1)])
+    tables = [table(["", "number"], facts, words=1), table(header, lines, words=1)]
+    return join([*([tag("p", larger)] if larger else []), *tables])
 
 
 def design(est: Estimate) -> Markup:
