@@ -52,7 +52,7 @@ def test_scores_rise_with_the_value_and_are_standardised(rng):
     v_hat, mean = rng.integers(1, 50, (3, 6)), np.array([0.0, 1.0, 2.0, 5.0, 9.0, 100.0])
     z = scores(v_hat, v_hat * mean)
     p = v_hat.sum(axis=0) / v_hat.sum()
-    assert z[0] == z[1]
+    assert z[0] < z[1]
     assert (np.diff(z[1:]) > 0).all()
     assert (p * z).sum() == pytest.approx(0, abs=1e-12)
     assert (p * z**2).sum() == pytest.approx(1)
@@ -73,3 +73,9 @@ def test_sums_do_not_depend_on_the_order_of_the_rows(rng):
             assert (x == again).all()
     in_order_of_rows = [np.bincount(at[i], y[i]) for i in map(rng.permutation, [500] * 5)]
     assert any((x != first[1]).any() for x in in_order_of_rows)
+
+
+def test_zero_scores_below_every_positive_value():
+    """With the score of the least positive cell, counts of 0 and 1 had the same odds."""
+    z = scores(np.array([[40, 30, 20]]), np.array([[0.0, 30.0, 40.0]]))
+    assert z[1] - z[0] == pytest.approx((z[2] - z[1]) / np.log(2))

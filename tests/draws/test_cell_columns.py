@@ -7,7 +7,7 @@ import pytest
 from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import DF, KAPPAS, SCALE, learn_columns
+from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, SCALE, learn_columns
 from trueup.draws.cells.frame import Frame, frame, implied_slopes
 from trueup.draws.cells.tables import tables_of
 
@@ -25,7 +25,7 @@ CENTRE, ERROR = np.array([0.8, -0.6]), np.array([0.3, 0.5])
 def truth(rng):
     """Draw (κ, λ, c) from the prior, and the audited units from c."""
     upsilon = SCALE * abs(rng.standard_t(DF, 2))
-    lam, kappa = rng.random(), rng.choice(KAPPAS)
+    lam, kappa = BEYOND * rng.random(), rng.choice(KAPPAS)
     coef = upsilon * rng.standard_normal((K, H, 2))
     coef[..., 0] += (lam * (CENTRE + ERROR * rng.standard_normal(K)))[:, None]
     x = np.maximum(rng.standard_gamma(ALPHA), 1e-300)

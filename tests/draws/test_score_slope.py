@@ -8,7 +8,15 @@ from tests.draws import test_within_classes as rows
 from tests.draws.test_cell_columns import ALPHA, ERROR, PHI, B, H, K, even
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import DF, KAPPAS, SCALE, STEEPEST, learn_columns, reflected
+from trueup.draws.cells.columns import (
+    BEYOND,
+    DF,
+    KAPPAS,
+    SCALE,
+    STEEPEST,
+    learn_columns,
+    reflected,
+)
 from trueup.draws.cells.frame import Frame
 from trueup.draws.cells.within_classes import draw_within_classes
 
@@ -23,7 +31,7 @@ def truth(rng):
     upsilon, kappa = SCALE * abs(rng.standard_t(DF, 2)), rng.choice(KAPPAS)
     b = STEEPEST * rng.random()
     coef = upsilon * rng.standard_normal((K, H, 2))
-    coef[..., 0] += (rng.random() * ERROR * rng.standard_normal(K))[:, None]
+    coef[..., 0] += (BEYOND * rng.random() * ERROR * rng.standard_normal(K))[:, None]
     coef[..., 1] += b * RIGHT
     x = np.maximum(rng.standard_gamma(ALPHA), 1e-300)
     m = x[..., None] * np.exp(np.clip(np.einsum("khr,rhb->khb", coef, FUNCTIONS), -300, 300))
@@ -66,11 +74,11 @@ def test_calibration_finds_a_slope_for_wrong_predictions(rng):
 
 def test_steps_of_the_slope_stay_in_its_range(rng):
     b = 3 * STEEPEST * rng.standard_normal(1000)
-    assert ((reflected(b) >= 0) & (reflected(b) <= STEEPEST)).all()
+    assert ((reflected(b, STEEPEST) >= 0) & (reflected(b, STEEPEST) <= STEEPEST)).all()
     inside = STEEPEST * rng.random(100)
-    assert reflected(inside) == pytest.approx(inside)
-    assert reflected(-inside) == pytest.approx(inside)
-    assert reflected(2 * STEEPEST - inside) == pytest.approx(inside)
+    assert reflected(inside, STEEPEST) == pytest.approx(inside)
+    assert reflected(-inside, STEEPEST) == pytest.approx(inside)
+    assert reflected(2 * STEEPEST - inside, STEEPEST) == pytest.approx(inside)
 
 
 @pytest.mark.slow

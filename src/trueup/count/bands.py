@@ -162,8 +162,9 @@ def scores(v_hat: Integers, u_hat: Floats) -> Floats:
     """Return the score of each cell: the log of its mean value, standardised over the units.
 
     `v_hat` and `u_hat` (H, …) are units and Σy, predicted labels first; cells that differ in those
-    alone have one score, so that scores have the shape (…). Zero scores as the least positive cell.
-    Where some values are negative, the score is the normal score of the cell's middle rank.
+    alone have one score, so that scores have the shape (…). Zero scores as a value e times smaller
+    than the least positive cell's. Where some values are negative, the score is the normal score of
+    the cell's middle rank.
     """
     units, total = v_hat.sum(axis=0), u_hat.sum(axis=0)
     p = units / units.sum()
@@ -175,7 +176,7 @@ def scores(v_hat: Integers, u_hat: Floats) -> Floats:
     else:
         z = np.log(np.where(total > 0, total, 1.0)) - np.log(np.where(total > 0, units, 1.0))
         least = np.where(total > 0, z, np.inf).min()
-        z = np.where(total > 0, z, least if np.isfinite(least) else 0.0)
+        z = np.where(total > 0, z, least - 1.0 if np.isfinite(least) else 0.0)
     z = np.where(units > 0, z, 0.0)
     z = z - (p * z).sum()
     sd = np.sqrt((p * z**2).sum())

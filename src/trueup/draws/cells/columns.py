@@ -4,7 +4,7 @@ Cell ℓ = (h, b) is predicted class h crossed with band b of the value. Its col
 c_·ℓ = Pr(s = · | cell ℓ) has the prior Dir(κ m_ℓ), with
 
     m_gℓ = x_gh exp(λ s_g φ_1ℓ + Σ_r d_ghr φ_rℓ) / S_ℓ,   S_ℓ the sum of the same over g,
-    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-t(SCALE),  log κ ~ U.
+    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1.5),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-t(SCALE),  log κ ~ U.
 
 φ_1 is the band's score and φ_2 its bend (`frame`), both centred in each predicted class, so that
 x_·h/Σx ~ Dir(α_·h) speaks of its middle: the prior of `joint`. s_g is the slope of the log odds of
@@ -52,6 +52,10 @@ __all__ = ["CHAINS", "Changed", "Columns", "curve", "learn_columns"]
 SCALE, DF = 0.1, 4.0
 """Scale and degrees of freedom of υ, per standard deviation of the score. With the tails of a
 Cauchy, three audited units of a class leave bends open that send half of all value to it."""
+BEYOND = 1.5
+"""The largest λ. Homogeneity, λ = 1, must not be at the end of its range: where classes lie far
+apart, few audited errors leave λ open, and intervals would stop short of it. And there the slope
+between the classes is steeper than s_g, that of normal scores with one variance."""
 STEEPEST = 3.0
 """The largest b. The odds of being right then differ 400-fold between a unit whose score is one
 standard deviation above the mean of its predicted class and one whose score is one below."""
@@ -116,7 +120,7 @@ def learn_columns(
     nu = rng.random(C) if J > 1 else np.zeros(C)
     tables = tables_of(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
-    d, upsilon, lam = np.zeros((C, K, H, R)), np.full((C, R), SCALE), rng.random(C)
+    d, upsilon, lam = np.zeros((C, K, H, R)), np.full((C, R), SCALE), BEYOND * rng.random(C)
     b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
@@ -151,14 +155,16 @@ def learn_columns(
             nu = _step_share(nu, partial(fit, old), t_gh * o, rng)
             fit, E = partial(fit, nu=nu), _odds(old, phi, nu[:, None, None] * o)
         here = fit(_coefficients(lam, s, d, b, right), E=E)
-        near = np.abs(lam + 0.2 * rng.standard_normal(C))
-        for new in (np.where(near > 1, 2 - near, near), rng.random(C)):
+        near = reflected(lam + 0.2 * rng.standard_normal(C), BEYOND)
+        for new in (near, BEYOND * rng.random(C)):
             there = fit(_coefficients(new, s, d, b, right))
-            inside = (new >= 0) & (new <= 1)
-            yes = inside & (-rng.standard_exponential(C) < (there - here).sum(axis=(1, 2)))
+            yes = -rng.standard_exponential(C) < (there - here).sum(axis=(1, 2))
             lam, here = np.where(yes, new, lam), np.where(yes[:, None, None], there, here)
         if right is not None:
-            for new in (reflected(b + 0.4 * rng.standard_normal(C)), STEEPEST * rng.random(C)):
+            for new in (
+                reflected(b + 0.4 * rng.standard_normal(C), STEEPEST),
+                STEEPEST * rng.random(C),
+            ):
                 there = fit(_coefficients(lam, s, d, new, right))
                 yes = -rng.standard_exponential(C) < (there - here).sum(axis=(1, 2))
                 b, here = np.where(yes, new, b), np.where(yes[:, None, None], there, here)
@@ -245,10 +251,9 @@ def _step_share(
         return np.asarray((fit(x) + x[:, None, None] * linear).sum(axis=(1, 2)))
 
     here = total(nu)
-    near = np.abs(nu + 0.2 * rng.standard_normal(len(nu)))
-    for new in (np.where(near > 1, 2 - near, near), rng.random(len(nu))):
+    for new in (reflected(nu + 0.2 * rng.standard_normal(len(nu)), 1.0), rng.random(len(nu))):
         there = total(new)
-        yes = (new >= 0) & (new <= 1) & (-rng.standard_exponential(len(nu)) < there - here)
+        yes = -rng.standard_exponential(len(nu)) < there - here
         nu, here = np.where(yes, new, nu), np.where(yes, there, here)
     return nu
 
@@ -277,9 +282,9 @@ def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | 
     return coef
 
 
-def reflected(b: Floats) -> Floats:
-    """Reflect steps of b into its range."""
-    return np.asarray(STEEPEST - np.abs(STEEPEST - np.abs(b) % (2 * STEEPEST)))
+def reflected(x: Floats, most: float) -> Floats:
+    """Reflect steps of a parameter into its range, from 0 to `most`."""
+    return np.asarray(most - np.abs(most - np.abs(x) % (2 * most)))
 
 
 def _log_kappa(n_l: Integers) -> Floats:

@@ -18,6 +18,8 @@ BEND = 2.5
 APART = 0.3
 APARTS = np.geomspace(0.01, 10.0, 60)
 """Scale and grid of τ, how far the mean scores of classes lie apart, in standard deviations."""
+ROUGH = 0.25
+"""Relative error of an implied slope besides that of its estimate: scores are not quite normal."""
 EM = 200
 """Steps towards the base rates of strata."""
 TINY = 1e-300
@@ -114,7 +116,7 @@ def implied_slopes(
             A = np.concatenate([np.eye(K), c.T])
             seen, errors = np.append(mean, z_h), np.append(within / effective, noise)
             centre, error = _shrunk(A, seen, errors)
-    return centre / within, error / within
+    return centre / within, np.hypot(error, ROUGH * centre) / within
 
 
 def _shrunk(A: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:

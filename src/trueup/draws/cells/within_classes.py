@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.draws.cells.columns import (
+    BEYOND,
     KAPPAS,
     STEEPEST,
     Changed,
@@ -158,7 +159,7 @@ def _propose(
         return state._replace(kappa=kappa), np.where(inside, 0.0, -np.inf)
     some = (rng.random((C, 1, H)) < 0.5) | (rng.random((C, 1, 1)) < 0.5)
     if what == "score" and known.right is not None:  # from its prior, or near
-        near = reflected(state.b + 0.4 * rng.standard_normal(C))
+        near = reflected(state.b + 0.4 * rng.standard_normal(C), STEEPEST)
         b = np.where(rng.random(C) < 0.5, near, STEEPEST * rng.random(C))
         grown = ((b - state.b)[:, None, None] * known.right)[..., None] * known.phi[-1]
         moved, log_prior = state._replace(b=b), np.zeros(C)
@@ -182,7 +183,7 @@ def _propose(
         s = centre + keep * (state.s - centre) + fresh * error * rng.standard_normal((C, K))
         keep, fresh = keep[..., None, None], fresh[..., None, None]
         d = keep * state.d + fresh * upsilon * rng.standard_normal(state.d.shape)
-        lam = np.where(keep[:, 0, 0, 0] == 0, rng.random(C), state.lam)
+        lam = np.where(keep[:, 0, 0, 0] == 0, BEYOND * rng.random(C), state.lam)
         which = rng.integers(4, size=C)
         s = np.where((which == 0)[:, None], s, state.s)
         lam = np.where(which == 1, lam, state.lam)

@@ -1,0 +1,54 @@
+"""Populations and test sets at their expectation: the answer must be near the truth, not covered.
+
+Coverage needs many replications to show a bias; with every number at its expectation one run does.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.special import ndtri
+from tests.seeds import fresh_seed, more
+
+import trueup as tu
+from trueup.draws.cells import columns
+
+SHARES = {(0, 0): 0.16, (0, 1): 0.04, (1, 1): 0.72, (1, 0): 0.08}
+"""Of (true, predicted): values depend on the true class alone, as in the paper."""
+
+
+def tables(value, n, N=20_000):
+    """Quantiles of the values in each cell, and every N/n-th unit of them audited."""
+    rows = []
+    for (s, h), share in SHARES.items():
+        m = round(N * share)
+        z = ndtri((np.arange(m) + 0.5) / m)
+        rows.append((np.full(m, s), np.full(m, h), value(z, s)))
+    s, h, y = (np.concatenate(x) for x in zip(*rows, strict=True))
+    i = np.arange(N // n // 2, N, N // n)
+    population = pa.table({"predicted": h, "y": y})
+    return population, population.take(i).append_column("true", pa.array(s[i])), y[s == 0].sum()
+
+
+VALUES = {
+    "profits and losses": lambda z, s: z + 2 * s - 1,
+    "counts with zeros": lambda z, s: np.floor(np.exp(0.8 * z + 1.5 * s - 0.5)),
+    "far apart": lambda z, s: np.exp(0.5 * z + s),
+    "alike": lambda z, s: np.exp(z),
+}
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+@pytest.mark.parametrize("name", VALUES)
+def test_the_expected_test_set_gives_nearly_the_truth(name):
+    population, test_set, truth = tables(VALUES[name], 400)
+    row = tu.correct(population, test_set, value="y", draws=more(1600), seed=fresh_seed()).rows()[0]
+    assert abs(row["mean"] - truth) < 0.6 * row["sd"]
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_homogeneity_at_the_end_of_its_range_is_noticed(monkeypatch):
+    """The planted bug: λ ≤ 1, by which totals of signed values covered 65%."""
+    monkeypatch.setattr(columns, "BEYOND", 1.0)
+    population, test_set, truth = tables(VALUES["profits and losses"], 400)
+    row = tu.correct(population, test_set, value="y", draws=more(1600), seed=fresh_seed()).rows()[0]
+    assert abs(row["mean"] - truth) > 0.6 * row["sd"]
