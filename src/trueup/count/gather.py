@@ -14,10 +14,10 @@ from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.count.scores import FROM_POPULATION, check_score, score_classes, without_value
 from trueup.errors import ClassError, DataError, OptionError
+from trueup.numerics.arrays import Progress
 from trueup.read.aggregated import looks_aggregated
 from trueup.read.table import (
     Missing,
-    Progress,
     Score,
     Table,
     Tally,

@@ -13,7 +13,7 @@ import numpy as np
 
 from trueup.draws.density import Posterior, back, log_density, starts
 from trueup.draws.settings import Settings
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.diagnostics import ess, rhat
 
 CHAINS = 64
@@ -78,7 +78,7 @@ def _sweep(
     pairs: list[tuple[int, int, int]],
     step: Floats,
     it: Posterior,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Floats:
     """Move every pair once in every chain; return the share of chains in which each moved."""
     moved = np.empty(len(pairs))

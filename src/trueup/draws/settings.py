@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.prior import Concentrations, Regression, resolve_prior
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
@@ -51,8 +51,8 @@ class Settings:
     draws: int
     interval: float
     seed: int
-    rng: np.random.Generator
-    progress: Callable[[float], None] | None = None
+    rng: Rng
+    progress: Progress | None = None
     P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
     regression: Regression | None = None
     executor: Executor | None = None
@@ -85,7 +85,7 @@ def make_settings(
     interval: float,
     seed: int | None,
     seconds: float = SECONDS,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.

@@ -15,8 +15,6 @@ from trueup.estimate.assumptions import prior_conflict, values_differ
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import design_doubts
 
-__all__ = ["cautions", "signal"]
-
 TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
 counts how often the warning appears where intervals miss, and where they do not."""

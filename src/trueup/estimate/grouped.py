@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups import Whole, base_rates, correct_groups, mean_values
 from trueup.aggregate.groups.quantiles import figures as summary
@@ -21,10 +20,8 @@ from trueup.estimate.design import DOUBTFUL
 from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.result import Estimate
 from trueup.estimate.strata import Stratum, draw_regressed, draw_together
+from trueup.numerics.arrays import Floats
 
-__all__ = ["estimate_parts"]
-
-Floats = NDArray[np.float64]
 Native = Callable[[dict[str, list[Any]]], Any]
 
 # With `by` and `strata` together all draws are in memory at once.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 WIDE = 3.0
 """Standard deviation of the first period's log odds around those of equal classes."""
@@ -82,7 +82,7 @@ class Path(NamedTuple):
     common: Floats
     seen: Seen
 
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def draw(self, rng: Rng) -> Floats:
         """Draw a path for each P: base rates (R, T, K)."""
         R, T, k = self.x.shape
         found, later = np.empty_like(self.x), np.zeros((R, k))
@@ -99,7 +99,7 @@ class Path(NamedTuple):
             found[take] = new[take]
         return softmax(found)
 
-    def _move(self, x: Floats, t: int, rng: np.random.Generator) -> None:
+    def _move(self, x: Floats, t: int, rng: Rng) -> None:
         """Take one Metropolis step of period t, in place."""
         R, _, k = x.shape
         new = x.copy()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trueup.numerics import special
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 Prior = Callable[[Floats], Floats]
 
@@ -41,7 +41,7 @@ def _of_classes(log_a: Floats, X: Floats) -> Floats:
 
 
 def walk(
-    log_a: Floats, X: Floats, log_prior: Prior, step: Floats, rng: np.random.Generator
+    log_a: Floats, X: Floats, log_prior: Prior, step: Floats, rng: Rng
 ) -> tuple[Floats, Floats]:
     """One round of a random walk on log a: each class in turn, then all together.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Progress, Rng
 from trueup.numerics.weights import effective_size, resample
 
 HALF = 0.5
@@ -40,8 +40,8 @@ def temper(
     log_base: Callable[[Floats], Floats],
     log_target: Callable[[Floats], Floats],
     moving: int,
-    rng: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
+    rng: Rng,
+    progress: Progress | None = None,
 ) -> Tempered:
     """Turn draws `x` (R, d) of the base into draws of the target.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import ClassError, DataError, OptionError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 BETWEEN = 0.5
 NODES = 31
@@ -29,11 +29,7 @@ SMALL = 1e-7
 
 
 def draw_from_studies(
-    studies: Any,
-    classes: Sequence[Hashable] | None,
-    between: float,
-    size: int,
-    rng: np.random.Generator,
+    studies: Any, classes: Sequence[Hashable] | None, between: float, size: int, rng: Rng
 ) -> tuple[Floats, list[Hashable], list[dict[str, Any]]]:
     """Return draws of P (size, 2, 2), the two classes, and what was found of each of them."""
     if isinstance(between, bool) or not (
@@ -103,7 +99,7 @@ def _checked(given: Any, label: Hashable) -> Floats:
 
 
 def draw_rate(
-    right: Floats, n: Floats, between: float, size: int, rng: np.random.Generator
+    right: Floats, n: Floats, between: float, size: int, rng: Rng
 ) -> tuple[Floats, Floats, Floats]:
     """Draw the rate of a new study, with μ and σ: (size,) each."""
     spans = [(-WIDEST, WIDEST), (0.0, 4 * between)]

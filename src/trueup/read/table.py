@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import DataError
+from trueup.numerics.arrays import Progress
 from trueup.read.native import local_frame
 
 LEAST_VALUE = 1e-300
@@ -29,7 +30,6 @@ TIE = 1e-9
 
 Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
 Missing = Literal["refuse", "leave_out"]
-Progress = Callable[[float], None]
 Rows = list[tuple[Any, ...]]
 Lots = dict[tuple[Hashable, ...], list[Hashable]]
 BySize = tuple[str, float]

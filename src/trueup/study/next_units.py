@@ -19,7 +19,7 @@ from trueup.draws.cells.frame import frame
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.read import open_table
@@ -176,9 +176,7 @@ def _promise(
     return words, [float(x) for x in then]
 
 
-def _after(
-    counts: Counts, labels: Integers, c: Floats, known: Known, rng: np.random.Generator
-) -> Counts:
+def _after(counts: Counts, labels: Integers, c: Floats, known: Known, rng: Rng) -> Counts:
     """Return the counts with labels whose true classes are drawn from columns c (K, L)."""
     cells = counts if counts.bands is None else counts.bands
     X = rng.multinomial(labels, (c / c.sum(axis=0)).T).T

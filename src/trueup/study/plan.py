@@ -8,7 +8,7 @@ number of units is then found on the curve of half-width against n.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Progress
 from trueup.read.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
@@ -66,7 +67,7 @@ def plan(
     decimal: str | None = None,
     encoding: str | None = None,
     text: str | Sequence[str] | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Plan how many units to label for a wanted precision, from which classes, and which next.
 

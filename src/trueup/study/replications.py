@@ -13,7 +13,7 @@ from trueup.errors import EstimateError
 from trueup.estimate.answer import summarise
 from trueup.estimate.methods import METHODS
 from trueup.estimate.result import Estimate
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Progress, Rng
 from trueup.simulation import Simulation
 
 NAMES = ("estimate", "lower", "upper")
@@ -42,8 +42,8 @@ def run_method(
     overlap: bool | None = None,
     draws: int = 1000,
     interval: float = 0.95,
-    rng: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
+    rng: Rng,
+    progress: Progress | None = None,
     answer: Callable[..., Estimate] | None = None,
 ) -> Outcome:
     """Return a method's answers to the first `count` replications.

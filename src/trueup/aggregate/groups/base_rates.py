@@ -14,16 +14,11 @@ or hard to tell apart. Rates are drawn as logs: with a small α most would under
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups.near import FEW, TINY, Near, find_near, shares
 from trueup.aggregate.groups.proposal import Proposal, largest
 from trueup.draws.contingency import solve_Q
-
-__all__ = ["LENGTH", "MOVES", "TINY", "base_rates", "draw_rates"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 MOVES, FEW_MOVES, MORE = 2, 1, 3
 """Proposals on each draw of P, for groups of few units, of which more are accepted, and more on a
@@ -40,7 +35,7 @@ def draw_rates(
     rows: Floats,
     shape: Floats,
     v_hat: Integers,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     moves: int | None = None,
     start: Near | None = None,
@@ -84,13 +79,7 @@ def draw_rates(
 
 
 def _chain(
-    P: Floats,
-    alpha: Floats,
-    v: Floats,
-    near: Near,
-    side: int,
-    moves: int,
-    rng: np.random.Generator,
+    P: Floats, alpha: Floats, v: Floats, near: Near, side: int, moves: int, rng: Rng
 ) -> Floats:
     """Propose and accept, from one draw of P to the next; return the shares (R, G, K)."""
     single = v.sum(axis=1).max() <= LARGE and alpha.min() > SMALL

@@ -14,11 +14,8 @@ the posterior is taken to be normal around its mode.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["draw_common", "find_mode"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats, Rng
 
 NEWTON = 4
 """Newton's steps to the mode; each at most 2 in log odds."""
@@ -55,7 +52,7 @@ def find_mode(log_m: Floats, n: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     return eta, precision
 
 
-def draw_common(log_m: Floats, n: Floats, sigma: Floats, rng: np.random.Generator) -> Floats:
+def draw_common(log_m: Floats, n: Floats, sigma: Floats, rng: Rng) -> Floats:
     """Draw η (…, K) given audited units; the parameters are those of `find_mode`."""
     eta, precision = find_mode(log_m, n, sigma)
     root = np.swapaxes(np.linalg.cholesky(precision), -1, -2)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups.allocate import allocate_groups
 from trueup.aggregate.groups.near import TINY, Near, find_near
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.blocks import in_blocks
 from trueup.numerics.concentration import MIDDLE, Prior, adapt, log_middle, walk
-
-__all__ = ["GroupPrior", "fit_groups"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TILT = 0.5
 """Prior standard deviation of log μ_g around the log of the population's base rate."""
@@ -55,7 +50,7 @@ def fit_groups(
     beta: Floats,
     v_hat: Integers,
     known: Floats,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     most_groups: int | None = None,
 ) -> GroupPrior:
@@ -94,7 +89,7 @@ def fit_groups(
         here = offset + log_beta[r]
         a = np.exp(here)
 
-        def some(part: slice, rng: np.random.Generator) -> Integers:
+        def some(part: slice, rng: Rng) -> Integers:
             own = near.of(part)
             return allocate_groups(P[r], a, v_hat[part], known[part], rng, start=own)
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.cells import share_values
-from trueup.aggregate.groups.base_rates import LENGTH, TINY, draw_rates
+from trueup.aggregate.groups.base_rates import LENGTH, draw_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.conditioned import (
     allocate_to,
@@ -39,18 +38,14 @@ from trueup.aggregate.groups.layer import (
     effective,
     learn_layer,
 )
-from trueup.aggregate.groups.near import Near, find_near
+from trueup.aggregate.groups.near import TINY, Near, find_near
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
 from trueup.draws.base_rates import columns
 from trueup.errors import EstimateError
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.numerics.blocks import cores, in_order
-
-__all__ = ["GroupAnswer", "Whole", "correct_groups"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 BLOCK = 500_000
 """Numbers in one of the arrays of a block of draws: small enough for a processor's cache."""
@@ -121,13 +116,13 @@ class _Block(NamedTuple):
 def correct_groups(
     whole: Whole,
     data: Counts,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     audited_inform: bool = True,
     rates_differ: bool = True,
     interval: float = 0.95,
     keep: bool | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> GroupAnswer:
     """Learn what groups share and how they differ, draw every group, and sum up.
@@ -237,7 +232,7 @@ class _Store:
 
 
 def _learn(
-    whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: np.random.Generator
+    whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: Rng
 ) -> tuple[Layer, dict[str, float]]:
     """Learn how far groups' rates differ, and turn it into a layer for each draw."""
     (R, K), H = whole.beta.shape, n.shape[2]
@@ -267,9 +262,7 @@ def _rows(P: Floats) -> Floats:
     return np.maximum(np.ascontiguousarray(np.moveaxis(P, 0, -1)), TINY)
 
 
-def _jobs(
-    every: _Block, width: int, rng: np.random.Generator
-) -> Iterator[tuple[_Block, np.random.Generator]]:
+def _jobs(every: _Block, width: int, rng: Rng) -> Iterator[tuple[_Block, Rng]]:
     """Cut the draws into blocks, each with a generator of its own."""
     starts = range(0, len(every.whole.P), width)
     for begin, own in zip(starts, rng.spawn(len(starts)), strict=True):
@@ -285,7 +278,7 @@ def _part(every: _Block, part: slice) -> _Block:
     return every._replace(whole=some, a=every.a[part], layer=cut)
 
 
-def _draw(block: _Block, rng: np.random.Generator) -> Floats:
+def _draw(block: _Block, rng: Rng) -> Floats:
     """Draw the groups (r, B, K), audited units apart, for a few draws of the whole."""
     (P, _, X, _), rest, n, H = block.whole, block.rest, block.known, block.labels
     shape = block.a.T[:, None, :]
@@ -308,7 +301,7 @@ def _tells(layer: Layer, n: Floats) -> Floats:
     return np.asarray(np.einsum("bgl,lbr->gbr", n, part))
 
 
-def _given_rates(block: _Block, rates: Floats, rng: np.random.Generator) -> Floats:
+def _given_rates(block: _Block, rates: Floats, rng: Rng) -> Floats:
     """Draw the groups (r, B, K) with the base rates (r, B, K) that their predictions tell."""
     (P, beta, X, means), rest, layer, n = block.whole, block.rest, block.layer, block.known
     v = rest.v_hat.T

@@ -30,11 +30,7 @@ from numpy.typing import NDArray
 from trueup.aggregate.groups.common import draw_common, find_mode
 from trueup.draws.base_rates import columns
 from trueup.numerics import special
-
-__all__ = ["Layer", "by_label", "draw_layer", "effective", "learn_layer"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 ONE_P = 0.2
 """Prior probability of one P for all groups: the last κ of the grid, with λ = 1."""
@@ -85,7 +81,7 @@ def learn_layer(
     tilt: Floats,
     every: Integers,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Learned:
     """Draw λ, κ, the family and σ, `size` of each, given the audited units.
 
@@ -251,9 +247,7 @@ def _left_to_base_rates(v_hat: Integers, rows: Floats, beta: Floats) -> Floats:
     return np.asarray(np.clip(1 - of_rows / max(float(seen), 1e-12), 0.0, 1.0))
 
 
-def draw_layer(
-    layer: Layer, c: Floats, tilt: Floats, n: Floats, v: Integers, rng: np.random.Generator
-) -> Floats:
+def draw_layer(layer: Layer, c: Floats, tilt: Floats, n: Floats, v: Integers, rng: Rng) -> Floats:
     """Draw the groups' columns c^(b) (K, r, L, B).
 
     `c` (r, K, L) are the whole's columns, `tilt` (K, r, B) is β_b/β, `n` (B, K, H) the audited
@@ -281,7 +275,7 @@ def draw_layer(
     return mean
 
 
-def _common(layer: Layer, among: Floats, n: Floats, rng: np.random.Generator) -> Floats:
+def _common(layer: Layer, among: Floats, n: Floats, rng: Rng) -> Floats:
     """Draw η (K, r, B), from its prior where no unit was audited; 0 where σ is."""
     K, r, _, B = among.shape
     eta = rng.standard_normal((K, r, B)) * layer.sigma[:, None]

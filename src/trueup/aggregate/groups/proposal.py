@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 
 from trueup.aggregate.groups.near import FEW, Near, gamma_shape, weigh_empty
 from trueup.numerics import special
-
-__all__ = ["Proposal", "largest"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats, Rng
 
 MOST = 3.0
 """A rate moves the others' until it is this many times its mode."""
@@ -66,7 +63,7 @@ class Proposal:
             norm = self.gamma_a.sum(axis=2)
             self.log_corners = np.log(np.maximum(near.corners, self.least)) - more - norm[..., None]
 
-    def draw(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    def draw(self, rng: Rng) -> tuple[Floats, Floats, Floats]:
         """Draw ε (R, G, K); return it, x = log λ, and the log of target over proposal (R, G)."""
         some = rng.random(self.s.shape, self.P.dtype) < self.weight
         eps = log_gamma(np.where(some, self.s, self.alpha), rng)
@@ -139,7 +136,7 @@ def _find_mode(
     return x, pi, (first, second, m**3 * ((two / pi) @ (square * T)))
 
 
-def log_gamma(a: Floats, rng: np.random.Generator) -> Floats:
+def log_gamma(a: Floats, rng: Rng) -> Floats:
     """Draw the log of gamma variables: those of a small a are below the least float."""
     small = a < 1
     x = np.log(rng.standard_gamma(a + small, dtype=a.dtype))

@@ -13,9 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["figures", "mid_quantiles"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
 def figures(draws: Floats, interval: float, *, discrete: bool) -> Floats:

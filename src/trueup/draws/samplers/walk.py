@@ -20,7 +20,7 @@ from trueup.draws.samplers.gammas import (
     swap_rows,
 )
 from trueup.draws.samplers.tilted import log_sum
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.dirichlet import dirichlet, fast_generator, log_gamma
 
 KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
@@ -130,7 +130,7 @@ class Walk:
     deadline = np.inf
     """Time (of `time.monotonic`) after which no sweep begins."""
 
-    def __init__(self, chains: int, rng: np.random.Generator, capacity: tuple[int, int]) -> None:
+    def __init__(self, chains: int, rng: Rng, capacity: tuple[int, int]) -> None:
         self.chains, self.capacity = chains, capacity
         self.rng = fast_generator(rng)
         self.forget()
@@ -193,12 +193,7 @@ class Constrained(Walk):
     """Rows Dir(a) inside Θ_K(v̂)."""
 
     def __init__(
-        self,
-        a: Floats,
-        v_hat: Floats,
-        chains: int,
-        rng: np.random.Generator,
-        capacity: tuple[int, int],
+        self, a: Floats, v_hat: Floats, chains: int, rng: Rng, capacity: tuple[int, int]
     ) -> None:
         self.a, self.shape = a, a.shape
         rho = np.repeat((v_hat / v_hat.sum())[:, None], chains, axis=1)
@@ -248,7 +243,7 @@ def outside(state: Gammas) -> Bools:
     return np.asarray(~((state.w * state.X.sum(axis=1)).min(axis=0) > -ROUNDING))
 
 
-def start(a: Floats, rho: Floats, rng: np.random.Generator, *, plain: bool = False) -> Floats:
+def start(a: Floats, rho: Floats, rng: Rng, *, plain: bool = False) -> Floats:
     """Start in Θ_K: columns c_·h ~ Dir(a_·h) give θ = cρ, whose rows are scaled to gammas.
 
     That P may be singular to the last digits (α near zero). The `plain` start is a blend of the
@@ -274,7 +269,7 @@ class Full(Walk):
         gamma: Floats,
         v_hat: Floats,
         chains: int,
-        rng: np.random.Generator,
+        rng: Rng,
         capacity: tuple[int, int],
     ) -> None:
         self.shape = a.shape
