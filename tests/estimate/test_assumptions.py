@@ -11,8 +11,9 @@ import trueup as tu
 from trueup.count.counts import make_counts
 from trueup.count.gather import gather
 from trueup.count.names import Columns
-from trueup.estimate.assumptions import prior_conflict, values_differ
-from trueup.estimate.cautions import DIFFERENT
+from trueup.estimate.doubts.cautions import DIFFERENT
+from trueup.estimate.doubts.rates import prior_conflict
+from trueup.estimate.doubts.values import values_differ
 from trueup.read import open_table
 
 

@@ -10,7 +10,7 @@ from scipy.special import chdtrc
 import trueup as tu
 from trueup.count.counts import make_counts
 from trueup.count.parts import Parts
-from trueup.estimate.design import (
+from trueup.estimate.doubts.design import (
     _random_totals,
     chi_square_tail,
     design_doubts,
@@ -148,7 +148,7 @@ def test_a_sample_of_some_regions_is_noticed(rng):
 def test_random_values_raise_one_false_alarm_in_a_hundred(rng):
     from trueup.count.gather import gather
     from trueup.count.names import Columns
-    from trueup.estimate.design import design_doubts
+    from trueup.estimate.doubts.design import design_doubts
     from trueup.read import open_table
 
     def p_values():

@@ -6,8 +6,6 @@ never negative; and audited units are known (the caller takes them out first). D
 impermissible are conditioned away with weights, never clipped.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

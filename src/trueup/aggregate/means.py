@@ -74,22 +74,10 @@ def learn_means(
 ) -> Means:
     """Draw `size` times what the audited values leave open about the means.
 
-    Parameters
-    ----------
-    audited : Audited
-        The test set's values.
-    M : (K, K) ndarray
-        The units to allocate, as expected: true by predicted class.
-    w_hat : (K,) ndarray
-        Σy² of those units per predicted class.
-    y_bar, tau2 : float
-        The population's mean, and the prior variance of the mean of a class without audited units.
-    signed : bool
-        Whether some y is negative: then deviations are relative to the root mean square.
-    size : int
-        How many draws.
-    rng : numpy.random.Generator
-        Source of randomness.
+    `M` (K, K) are the units to allocate, as expected, true by predicted class, and `w_hat` (K,) is
+    their Σy² per predicted class. `y_bar` is the population's mean and `tau2` the prior variance of
+    the mean of a class without audited units. If some y is negative (`signed`), deviations are
+    relative to the root mean square.
     """
     n, t = audited.n.astype(float), audited.t
     n_g = n.sum(axis=1)

@@ -1,7 +1,5 @@
 """Classification noise: which units were misclassified is random too (Theorem 2, with values)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.numerics.arrays import Floats, Rng

@@ -17,8 +17,6 @@ With equal values u is ȳv exactly, so that totals of y = 1 are the counts. τ k
 class of a few units from getting a total that so few units cannot have.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

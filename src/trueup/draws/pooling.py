@@ -21,8 +21,6 @@ moves.
 Arrays are (classes …, strata, chains).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple

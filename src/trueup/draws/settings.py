@@ -1,7 +1,5 @@
 """How an estimate is to be made: the options, checked once."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass

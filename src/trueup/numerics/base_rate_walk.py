@@ -12,8 +12,6 @@ few Metropolis steps, period by period, to the exact distribution. All of it for
 once.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

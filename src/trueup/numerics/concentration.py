@@ -5,8 +5,6 @@ With a large κ groups hardly differ, and each is drawn towards μ; with κ near
 κ and μ are drawn from their posterior by a random walk on log a.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ half of the draws stay effective; after each step draws are resampled and moved 
 whose covariance is that of the draws themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

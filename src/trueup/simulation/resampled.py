@@ -5,8 +5,6 @@ value, and each has the true class of an audited unit of its cell (predicted cla
 value): whatever depends on the value stays as the test set shows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

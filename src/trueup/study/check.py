@@ -15,17 +15,12 @@ from trueup.draws.contingency import plug_in, solve_Q
 from trueup.draws.settings import FROM_POPULATION, Settings, make_settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import TrueupError
-from trueup.estimate.assumptions import (
-    Evidence,
-    rates_differ,
-    rates_follow_value,
-    score_as_given,
-    score_helps,
-    values_differ,
-)
-from trueup.estimate.cautions import DIFFERENT, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import in_cells
-from trueup.estimate.design import DOUBTFUL, design_doubts
+from trueup.estimate.doubts import Evidence
+from trueup.estimate.doubts.cautions import DIFFERENT, correction_warning, labels_to_pay
+from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
+from trueup.estimate.doubts.rates import rates_differ, score_as_given, score_helps
+from trueup.estimate.doubts.values import rates_follow_value, values_differ
 from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
 from trueup.study.sensitivity import MUCH, sensitivity

@@ -1,7 +1,5 @@
 """A method's answers to many simulated test sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ there. It does the same arithmetic on the same random numbers, so that the answe
 what is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module

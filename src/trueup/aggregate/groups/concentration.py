@@ -1,7 +1,5 @@
 """What groups have in common: κ and μ of their base rates, learned from all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,33 +49,23 @@ def fit_groups(
     v_hat: Integers,
     known: Floats,
     rng: Rng,
-    *,
-    most_groups: int | None = None,
 ) -> GroupPrior:
     """Learn κ and μ from the groups, one draw for each draw of P.
 
     Chains side by side, each for STEPS draws of P after BURN_IN others, alternate: the units of
-    up to `most_groups` groups are allocated given κμ and the next draw of P, then κμ moves given
+    up to `MOST_GROUPS` groups are allocated given κμ and the next draw of P, then κμ moves given
     that allocation. What stays from one draw of P to the next is κ and the tilt μ/β only, so that
     μ follows the base rates of its own draw. They start where a few longer chains have arrived.
 
-    Parameters
-    ----------
-    P, beta : (R, K, K) and (R, K) ndarray
-        Draws of the contingency matrix and the population's base rates on each.
-    v_hat, known : (B, K) ndarray
-        Units per group and predicted class that are to be allocated, and those per true class
-        that are known besides.
-    rng : numpy.random.Generator
-        Source of randomness.
-    most_groups : int, optional
-        How many groups to learn from, at most.
+    `P` (R, K, K) and `beta` (R, K) are draws of the contingency matrix and of the population's base
+    rates; `v_hat` and `known` (B, K) units per group and predicted class that are to be allocated,
+    and those per true class that are known besides.
     """
     R, K = beta.shape
-    most_groups = most_groups or max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
+    most = max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
     some = np.flatnonzero(v_hat.sum(axis=1) + known.sum(axis=1))
-    if len(some) > most_groups:
-        some = np.sort(rng.choice(some, most_groups, replace=False))
+    if len(some) > most:
+        some = np.sort(rng.choice(some, most, replace=False))
     v_hat, known = v_hat[some], known[some]
     log_beta = np.log(np.maximum(beta, TINY))
     step = np.full(K + 1, 0.5)

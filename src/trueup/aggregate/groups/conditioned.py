@@ -8,8 +8,6 @@ normal variables this is exactly the conditional distribution, Matheron's rule).
 chance leaves of the difference after units are drawn is met unit by unit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.aggregate.groups.allocate import allocate_cells, find_cells

@@ -8,8 +8,6 @@ whether anybody asked for groups. Draws are independent given the whole's: any n
 drawn in blocks of a few draws each, on all cores or by an executor.
 """
 
-from __future__ import annotations
-
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -72,25 +70,13 @@ class Whole(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupAnswer:
-    """Figures of B groups.
+    """Figures of B groups, (B, K) each: estimate, mean, sd, lower and upper (`groups.quantiles`).
 
-    Attributes
-    ----------
-    median, mean, sd, lower, upper : (B, K) ndarray
-        Of each group and class; the interval is equal-tailed (`groups.quantiles`).
-    draws : (R, B, K) ndarray or None
-        All draws, if they were kept.
-    prior : GroupPrior
-        What the groups' base rates have in common: κ and μ.
-    layer : dict or None
-        How far error rates differ between groups; None if one P was taken for all.
+    With the draws (R, B, K) if they were kept, what the groups' base rates have in common, and how
+    far error rates differ between groups, None if one P was taken for all.
     """
 
-    median: Floats
-    mean: Floats
-    sd: Floats
-    lower: Floats
-    upper: Floats
+    figures: dict[str, Floats]
     draws: Floats | None
     prior: GroupPrior
     layer: dict[str, float] | None
@@ -127,27 +113,11 @@ def correct_groups(
 ) -> GroupAnswer:
     """Learn what groups share and how they differ, draw every group, and sum up.
 
-    Parameters
-    ----------
-    whole : Whole
-        Draws of the whole.
-    data : Counts
-        The groups, on its first axis, with L cells each. Audited units that are in them are exact.
-    rng : numpy.random.Generator
-        Source of randomness.
-    audited_inform : bool
-        Whether a group's audited units say how common its classes are. Not if they were chosen
-        by their true class.
-    rates_differ : bool
-        Whether to learn how error rates differ between groups from the audited units in them.
-    interval : float
-        Probability of the interval.
-    keep : bool, optional
-        Whether to keep all draws; by default while they take no more than 200 MB.
-    progress : callable, optional
-        Called with the fraction done.
-    executor : concurrent.futures.Executor, optional
-        Where to draw; by default threads, one for each core.
+    The groups stand on the first axis of `data`, with L cells each; audited units that are in them
+    are exact. `audited_inform` says whether a group's audited units tell how common its classes
+    are: not if they were chosen by their true class. With `rates_differ`, how error rates differ
+    between groups is learned from them. All draws are kept if `keep` says so, by default while they
+    take no more than 200 MB. `executor` is where to draw, by default threads, one for each core.
     """
     rest, exact = split(data, overlap=True)
     n = np.zeros_like(data.n) if rest is data else data.n
@@ -189,13 +159,11 @@ def correct_groups(
     finally:
         if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
-    summary = np.empty((5, B, K))
     some = max(1, 4 * BLOCK // (R * K))
-    for part in (slice(first, first + some) for first in range(0, B, some)):
-        summary[:, part] = figures(store.of(part), interval, discrete=data.u_hat is None)
-    median, mean, sd, lower, upper = summary
-    kept = store.draws if keep else None
-    return GroupAnswer(median, mean, sd, lower, upper, kept, prior, told)
+    parts = (slice(first, first + some) for first in range(0, B, some))
+    found = [figures(store.of(part), interval, discrete=data.u_hat is None) for part in parts]
+    summary = {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+    return GroupAnswer(summary, store.draws if keep else None, prior, told)
 
 
 class _Store:

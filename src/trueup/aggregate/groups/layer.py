@@ -20,8 +20,6 @@ the mean over the group's own units in its cells, and the cells' odds follow c^(
 whose rates differ does so in all bands, while how classes lie in the bands is the whole's.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,22 +83,11 @@ def learn_layer(
 ) -> Learned:
     """Draw λ, κ, the family and σ, `size` of each, given the audited units.
 
-    Parameters
-    ----------
-    n : (B, K, H) ndarray of int
-        Audited units of each group, by true and predicted class.
-    v_hat : (B, L) ndarray of int
-        Units of each group, by cell.
-    P, beta : (S, K, L) and (S, K) ndarray
-        Some draws of the whole's P, by cell, and of its base rates.
-    tilt : (S, B, K) ndarray
-        β_b/β of the groups on the same draws, from their predictions alone.
-    every : (G, H) ndarray of int
-        Units of all groups, by predicted class, also of those without audited units.
-    size : int
-        How many draws to make.
-    rng : numpy.random.Generator
-        Source of randomness.
+    `n` (B, K, H) are audited units of each group, by true and predicted class, `v_hat` (B, L) its
+    units by cell, and `every` (G, H) those of all groups by predicted class, also of groups without
+    audited units. `P` (S, K, L) and `beta` (S, K) are some draws of the whole's P, by cell, and of
+    its base rates; `tilt` (S, B, K) is β_b/β of the groups on these draws, from their predictions
+    alone.
     """
     (S, K), (B, _, H) = beta.shape, n.shape
     sigmas = SIGMAS if B * K**2 <= MOST_COMMON else SIGMAS[:1]

@@ -8,8 +8,6 @@ rare classes have. A group of few units may also have all of them in one class, 
 proposal mixes these corners in.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np
@@ -29,16 +27,8 @@ FAR = 1.5
 class Proposal:
     """Proposals for R draws of P and G groups.
 
-    Parameters
-    ----------
-    P : (R, K, L) ndarray
-        Draws of P, none of them 0; classes are in the order of `near`.
-    alpha : (R, G, K) or (R, 1, K) ndarray
-        The concentrations.
-    v : (G, L) ndarray
-        Units per predicted class.
-    near : Near
-        What they have in common.
+    `P` (R, K, L) are draws, none of them 0, with classes in the order of `near`; `alpha` (R, G or
+    1, K) the concentrations, and `v` (G, L) units per predicted class.
     """
 
     def __init__(self, P: Floats, alpha: Floats, v: Floats, near: Near) -> None:

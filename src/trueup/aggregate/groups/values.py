@@ -1,7 +1,5 @@
 """Values of groups that may be negative and are not in bands: normal, without bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from trueup.numerics.arrays import Floats, Integers, Rng

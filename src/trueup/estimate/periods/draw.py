@@ -5,8 +5,6 @@ several audits, how fast error rates drift is learned from how far the audits di
 draws of all periods give levels, changes and growth (see docs/periods.md).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

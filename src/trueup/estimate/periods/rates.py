@@ -12,8 +12,6 @@ a vector: the rows' log odds at the first audit, z of the later ones, log δ, lo
 numbers by which rates walk on beyond the audits.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
