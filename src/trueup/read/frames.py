@@ -91,7 +91,9 @@ class FrameTable(Table):
         native = frame.drop([column for step in steps for column in step]).to_native()
         if pandas:
             native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
-        return FrameTable(native, self.name)
+        made = FrameTable(native, self.name)
+        made.work_list = self.work_list
+        return made
 
     def _banded(self, name: str, value: str) -> FrameTable:
         x = nw.col("trueup_x")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
 from trueup.read.native import local_frame
+from trueup.read.written import unescaped
 
 LEAST_VALUE = 1e-300
 ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768
@@ -81,6 +82,7 @@ class Table:
 
     name: str
     made: Mapping[str, str] = {}  # columns that we make, and what messages call them
+    work_list = False  # whether `draw` wrote it: text like a formula then has an apostrophe
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
@@ -105,7 +107,7 @@ class Table:
         """
         if value is not None:
             check_value_kind(self, value, self.kinds()[value])
-        rows = self._grouped(keys, value, progress)
+        rows = self._own(self._grouped(keys, value, progress))
         return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
 
     def _grouped(self, keys: Sequence[str], value: str | None, progress: Progress | None) -> Rows:
@@ -121,7 +123,11 @@ class Table:
         among: Sequence[Hashable] = (),
     ) -> Rows:
         """Return these columns, then the value: of every unit, or of the ids `among`."""
-        return self._rows(columns, value, id, among)
+        return self._own(self._rows(columns, value, id, among))
+
+    def _own(self, rows: Rows) -> Rows:
+        """Return the rows with the labels that the population has."""
+        return [tuple(map(unescaped, row)) for row in rows] if self.work_list else rows
 
     def _rows(
         self, columns: Sequence[str], value: str | None, id: str | None, among: Sequence[Hashable]
@@ -151,7 +157,9 @@ class Table:
         digit agree.
         """
         check_value_kind(self, value, self.kinds()[value])
-        return self._banded(name, value)
+        table = self._banded(name, value)
+        table.work_list = self.work_list
+        return table
 
     def _banded(self, name: str, value: str) -> Table:
         raise NotImplementedError
@@ -172,6 +180,7 @@ class Table:
                 )
         table = self._scored(name, score)
         table.made = {**self.made, name: " or ".join(score.columns)}
+        table.work_list = self.work_list
         return table
 
     def _scored(self, name: str, score: Score) -> Table:

@@ -1,7 +1,5 @@
 """Where a case comes from: assumed rates, or the tables that users have."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -66,6 +64,7 @@ def make_case(
         if test_set is not None:
             raise DataError("A test set needs the predictions that it belongs to; got none.")
         return assume(assumed, design, classes, seed)
+    from trueup.audit.work_list import recognise
     from trueup.count.gather import gather
     from trueup.read import open_table
     from trueup.study.unit_values import unit_values
@@ -76,6 +75,7 @@ def make_case(
     else:
         inside = design != "shifted" if overlap is None else overlap
         audited = open_table(test_set, "the test set")
+        recognise(audited)
         counts = gather(
             population,
             audited,

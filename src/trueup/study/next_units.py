@@ -11,6 +11,7 @@ from trueup.aggregate.cells import draw_cells
 from trueup.audit.advise import Advice, Known, advise, assumed_columns, dirichlet_columns
 from trueup.audit.draw import Bands, draw_rows
 from trueup.audit.value_bands import band_names
+from trueup.audit.work_list import recognise
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
@@ -206,6 +207,7 @@ def _work_list(
     assert columns.id is not None
     if case.counts is not None:
         table = open_table(test_set, "the test set")
+        recognise(table)
         require_columns(table, [columns.id, columns.true])
         labels = {plain(i): plain(s) for i, s in table.rows([columns.id, columns.true])}
         cell_counts = case.counts if case.counts.bands is None else case.counts.bands

@@ -1,0 +1,200 @@
+"""What the user should know before publishing, whatever the method found."""
+
+from collections.abc import Hashable
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.count.counts import Counts
+from trueup.draws.settings import POSTERIORS, Settings
+from trueup.draws.theorem1 import posterior
+from trueup.estimate.cell_totals import in_cells
+from trueup.estimate.doubts.design import design_doubts
+from trueup.estimate.doubts.rates import prior_conflict
+from trueup.estimate.doubts.values import values_differ
+from trueup.text import roughly
+
+TOLD_FROM_ZERO = 0.75
+"""Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
+counts how often the warning appears where intervals miss, and where they do not."""
+TOTAL_FROM_ZERO = 2.0
+"""The same for totals: a class whose units are 1/50 as large as the others was covered only below
+0.75 standard errors, where the bound at 0 pulls the interval down, and beyond 2."""
+MOST_NAMED = 5
+MOST_TIMES = 20
+"""Test units to add that are worth naming, in times of those that there are."""
+WEAK = ("perks", "jeffreys", "uniform")
+"""Priors that no test set contradicts."""
+DOUBTFUL = 0.01
+DIFFERENT = 0.015
+"""Below this p-value values of a class differ: so often the warning comes for nothing."""
+FEW = 5
+"""Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
+(`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
+
+
+def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[str]:
+    """Return every caution that these data and settings call for, in plain words."""
+    method, design = settings.method, settings.design
+    if method == "naive":
+        return []
+    found = []
+    empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
+    if empty and method in POSTERIORS and settings.P is None:
+        found.append(
+            f"There is no test unit of true class {empty}: the answer rests on the prior."
+            + _no_class(counts, empty)
+        )
+    never = [h for h in (counts.columns or ()) if h not in counts.classes]
+    never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
+    if never and method in POSTERIORS:
+        found.append(
+            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is no "
+            "class: what its units truly are rests on the prior. Is it spelt as in the test set?"
+        )
+    if counts.L < counts.K and method == "full":
+        found.append(
+            f"With {counts.L} predicted labels for {counts.K} classes, the predictions cannot tell "
+            f"all classes apart: with design {design!r} their shares rest on the prior."
+        )
+    if counts.totals and counts.w_hat is None and settings.noise and method in POSTERIORS:
+        found.append(
+            "The classification noise of totals needs predicted_squares, the sum of the squared "
+            "value per predicted class; without it values count as equal within a predicted class "
+            "and the interval is too narrow."
+        )
+    if alike_values(counts, settings):
+        evidence = values_differ(counts)
+        if evidence and evidence.p_value < DIFFERENT:
+            found.append(
+                f"Method {method!r} assumes that the values of a true class do not depend on what "
+                f"was predicted; here {evidence.words} (p = {evidence.p_value:.2g}). The totals "
+                "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
+                "if you cannot, give `strata` of units of similar size."
+            )
+    informative = settings.prior.name not in WEAK and settings.prior.tilt is None
+    if informative and method in POSTERIORS and settings.P is None:
+        evidence = prior_conflict(counts, settings.prior.alpha, design == "by_prediction")
+        if evidence and evidence.p_value < DOUBTFUL:
+            found.append(
+                f"The prior {settings.prior.name!r} and the test set contradict each other: "
+                f"{evidence.words} (p = {evidence.p_value:.2g}). The answer is a compromise "
+                "between the two. Does the prior hold here? Otherwise leave out `prior`."
+            )
+    few = counts.n.sum(axis=1) < FEW
+    if counts.totals and method == "joint" and few.any():
+        named = [counts.classes[g] for g in np.flatnonzero(few)][:MOST_NAMED]
+        found.append(
+            f"Fewer than {FEW} test units have true class {named}: the interval of its total may "
+            "be too narrow. Label more units, first those that are likely to be of that class."
+        )
+    by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
+    if by_rows and settings.noise and settings.P is None:
+        bounds = {"share": TOLD_FROM_ZERO} | ({"total": TOTAL_FROM_ZERO} if counts.totals else {})
+        for what, bound in bounds.items():
+            weak = signal(counts, settings, what == "total") < bound
+            named = [counts.classes[g] for g in np.flatnonzero(weak)]
+            if not named:
+                continue
+            more = " and more" if len(named) > MOST_NAMED else ""
+            found.append(
+                f"The error rates in the test set cannot tell the {what} of class "
+                f"{named[:MOST_NAMED]}{more} from zero: the figure rests on the prior, and if the "
+                "class hardly occurs its interval lies too high. A larger test set, or one drawn "
+                "at random from the population, would tell."
+            )
+            break
+    if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
+        doubts = design_doubts(counts, settings.overlap)
+        found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
+    if method == "joint" and not settings.from_population:
+        found.append(
+            "Method 'joint' assumes that the test set has the base rates of the population. With "
+            f"design {design!r} it does not: the answer is wrong. Use method 'auto'."
+        )
+    if method in ("inverse", "bayes", "constrained", "full") and design == "by_prediction":
+        found.append(
+            f"Method {method!r} takes error rates within true classes from the test set, but a "
+            "test set drawn within predicted classes distorts them. Use method 'auto'."
+        )
+    return found
+
+
+def labels_to_pay(
+    figures: dict[str, NDArray[np.float64] | None], interval: float, n: int
+) -> int | None:
+    """How many more test units it takes until correcting beats not correcting; None if it does.
+
+    As in `compare`, with the estimate for the truth: the mean squared error of the predicted
+    figures is their distance² to it, that of the corrected ones their standard error², which
+    shrinks with the number of test units. Both are added up over classes.
+    """
+    naive, middle, lower, upper = (figures[x] for x in ("naive", "estimate", "lower", "upper"))
+    if naive is None or middle is None or lower is None or upper is None or n == 0:
+        return None
+    width = 2 * NormalDist().inv_cdf((1 + interval) / 2)
+    error = float((((upper - lower) / width) ** 2).sum())
+    bias = float(((naive - middle) ** 2).sum())
+    if error <= bias:
+        return None
+    return int(min(np.ceil(n * (error / bias - 1)), MOST_TIMES * n)) if bias > 0 else MOST_TIMES * n
+
+
+def correction_warning(more: int, n: int, N: int) -> str:
+    """Say that correcting may be worse than not correcting, and what would change that."""
+    many = f"about {roughly(more)} more"
+    if n + more >= N:
+        many = f"all {N:,}"
+    elif more >= MOST_TIMES * n:
+        many = f"many more than {more:,}"
+    return (
+        "With this test set the correction cannot be shown to beat no correction: the predicted "
+        "and the corrected figures differ by less than the error of the correction. The interval "
+        f"allows for that error. For a figure better than the predicted one, label {many} units "
+        "first."
+    )
+
+
+def _no_class(counts: Counts, empty: list[Hashable]) -> str:
+    """Name the way out if a predicted label was taken for a class that no audited unit has."""
+    seen = [
+        g for g in empty if g in counts.predicted and counts.n[:, counts.predicted.index(g)].any()
+    ]
+    if not seen:
+        return ""
+    return (
+        f" If no unit can truly be {seen[:MOST_NAMED]} (a label such as 'unknown'), leave it out "
+        "of `classes` and keep it among the predicted labels."
+    )
+
+
+def signal(counts: Counts, settings: Settings, totals: bool = False) -> NDArray[np.float64]:
+    """How many standard errors the inverted share of each class lies above 0, (K,).
+
+    With P̂ the posterior mean of P and β̂ = Q̂v̂/N, an error δP moves β̂ by −Q̂(δP)ᵀβ̂, and the rows
+    of P are independent Dirichlets. Audited units are known, so only the others' share can err.
+    For `totals` the same with shares of Σy. If the rates cannot be inverted, 0.
+    """
+    a = posterior(settings.prior, counts.n).alpha
+    size = a.sum(axis=1, keepdims=True)
+    P = a / size
+    whole = counts.naive if totals else counts.v_hat
+    if np.linalg.cond(P) > 1 / np.finfo(float).eps:
+        return np.zeros(counts.K)
+    if totals and (counts.signed or not whole.sum() > 0):
+        return np.full(counts.K, np.inf)
+    Q = np.linalg.inv(P.T)
+    beta = Q @ (whole / whole.sum())
+    w = np.maximum(beta, 0.0)
+    w = (w / w.sum()) ** 2 / (size[:, 0] + 1)
+    cov = np.diag(w @ P) - (P.T * w) @ P  # Σ_g w_g (diag p_g − p_g p_gᵀ)
+    error = np.sqrt(np.maximum(np.einsum("gh,hk,gk->g", Q, cov, Q), 0.0))
+    unknown = max(counts.N - int(counts.n.sum()), 0) / counts.N if settings.overlap else 1.0
+    return np.asarray(beta / np.maximum(unknown * error, np.finfo(float).eps))
+
+
+def alike_values(counts: Counts, settings: Settings) -> bool:
+    """Whether these totals rest on values of a class that do not depend on the prediction."""
+    by_rows = settings.method in ("bayes", "constrained", "full", "inverse")
+    return counts.totals and by_rows and not in_cells(counts, settings)
