@@ -10,12 +10,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from trueup.audit.lots import BAND, Label, by_size, in_strata, sizes_of, whole
 from trueup.audit.work_list import Design, own_columns
 from trueup.count.names import names
 from trueup.errors import DataError, OptionError
+from trueup.numerics.arrays import fresh_seed
 from trueup.read.table import (
     Table,
     check_value_kind,
@@ -142,7 +141,7 @@ def draw_rows(
             f'`allocation` must be "proportional" or "equal"; got {allocation!r}.',
             hint="or give n as a mapping from each stratum to its number of units.",
         )
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    seed = fresh_seed() if seed is None else seed
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise OptionError(f"`seed` must be a whole number from 0 to 2**63; got {seed!r}.")
     known = dict(labels or {})

@@ -9,6 +9,7 @@ from trueup.count.names import Columns
 from trueup.count.scores import refuse_with_score
 from trueup.draws.settings import FROM_POPULATION, check_options
 from trueup.errors import OptionError
+from trueup.numerics.arrays import fresh_seed
 from trueup.prior import Regression
 from trueup.prior.studies import draw_from_studies
 
@@ -86,9 +87,9 @@ def pooled_studies(
                 f"`studies` takes the place of `{name}`; got both.",
                 hint="a test set of your own is one of the studies: give it there, with test=None.",
             )
-    check_options(design=design, method="auto", draws=None, interval=0.95, seed=seed)
+    check_options(design=design, seed=seed)
     if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = fresh_seed()
     rng = np.random.default_rng([seed, 4])
     drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
     # known cases were chosen as such; a design of one's own test set does not exist

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import ClassError, DataError, OptionError
-from trueup.numerics.arrays import Floats, Rng
+from trueup.numerics.arrays import Floats, Rng, as_floats
 
 BETWEEN = 0.5
 NODES = 31
@@ -75,10 +75,7 @@ def draw_from_studies(
 
 
 def _checked(given: Any, label: Hashable) -> Floats:
-    try:
-        counts = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        counts = np.empty(0)
+    counts = as_floats(given)
     if counts.ndim == 1 and counts.size == 2:
         counts = counts[None]
     if counts.ndim != 2 or counts.shape[1] != 2 or not len(counts):

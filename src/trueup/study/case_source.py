@@ -204,8 +204,8 @@ def doubted(case: Case, worth: float, seed: int) -> Case:
 def pilot(counts: Counts, design: str, prior: object, seed: int) -> Case:
     """Make a case of a test set: its posterior of error rates and base rates."""
     settings = make_settings(
-        counts.K, classes=counts.classes, design=design, method="auto", prior=prior, noise=False,
-        overlap=False, draws=POSTERIOR, interval=0.95, seed=seed,
+        counts.K, classes=counts.classes, design=design, prior=prior, noise=False,
+        overlap=False, draws=POSTERIOR, seed=seed,
     )  # fmt: skip
     units = Counts(counts.classes, counts.n, counts.v_hat)
     est = estimate(units, settings, lambda table: table)

@@ -145,8 +145,7 @@ def check_counts(
     `warnings` are those of an estimate that is there already; without them it is made, and once
     more under another prior, which may take a while.
     """
-    options: dict[str, Any] = {"design": design, "method": "auto", "noise": True, "draws": 4000}
-    options |= {"overlap": overlap, "interval": interval, "seed": 0}
+    options: Any = {"design": design, "overlap": overlap, "interval": interval, "seed": 0}
     settings = make_settings(counts.K, L=counts.L, classes=counts.classes, prior=prior, **options)
     findings = [*_classes(counts), _prior_weight(counts, settings.prior)]
     if counts.L == counts.K:

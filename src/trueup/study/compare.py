@@ -188,10 +188,7 @@ def compare(
     >>> found.recommended
     'joint'
     """
-    settings = make_settings(
-        2, design=design, method="auto", prior="perks", noise=True, overlap=overlap, draws=draws,
-        interval=interval, seed=seed,
-    )  # fmt: skip
+    settings = make_settings(2, design=design, draws=draws, interval=interval, seed=seed)
     default, seed = settings.method, settings.seed
     chosen = [default if name == "auto" else name for name in methods or METHODS]
     unknown = sorted(set(chosen) - set(METHODS))

@@ -80,7 +80,7 @@ class Search:
             per_class = self.per_class(n)
             study = self.truths[0].simulate(n if per_class is None else per_class, 1, rng)
             settings = make_settings(
-                study.K, classes=study.classes, design=study.design, noise=True, seed=0,
+                study.K, classes=study.classes, design=study.design, seed=0,
                 **self.options,
             )  # fmt: skip
             with suppress(EstimateError):

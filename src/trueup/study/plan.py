@@ -129,10 +129,8 @@ def plan(
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
-    settings = make_settings(
-        2, design=design, method=method, prior="perks", noise=True, overlap=overlap, draws=draws,
-        interval=interval, seed=seed,
-    )  # fmt: skip
+    how: Any = {"design": design, "interval": interval}
+    settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
     columns = Columns(predicted, true, value, id)
     case = make_case(
         predictions, test_set, columns,
@@ -188,11 +186,8 @@ def plan(
             )
     found = Next([], [], None)
     if next is not None:
-        inside = design != "shifted" if overlap is None else overlap
-        own = make_settings(
-            case.K, classes=case.classes, design=design, method="auto", prior=prior, noise=True,
-            overlap=inside, draws=2000, interval=interval, seed=settings.seed,
-        )  # fmt: skip
+        how |= {"prior": prior, "overlap": overlap, "draws": 2000, "seed": settings.seed}
+        own = make_settings(case.K, classes=case.classes, **how)
         found = next_units(case, wanted, next, (predictions, test_set), columns, own, cost)
         notes += found.notes
     info = {

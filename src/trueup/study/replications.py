@@ -52,7 +52,7 @@ def run_method(
     found = np.full((3, count, study.K), np.nan)
     reasons: list[str] = []
     settings = make_settings(
-        study.K, classes=study.classes, design=study.design, method=method, prior=prior, noise=True,
+        study.K, classes=study.classes, design=study.design, method=method, prior=prior,
         overlap=overlap, draws=draws, interval=interval, seed=int(rng.integers(2**63)),
     )  # fmt: skip
     for r in range(count):

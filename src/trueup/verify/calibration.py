@@ -86,7 +86,7 @@ def ranks(case: RankCase, seed: int, answer: Callable[..., Estimate] = estimate)
     def estimated(n: Integers, v_hat: Integers) -> Estimate:
         settings = make_settings(
             K, design=case.design, method=case.method, prior=Dirichlet(alpha, gamma),
-            noise=not by_rates, overlap=False if by_rates else None, draws=DRAWS + 1, interval=0.95,
+            noise=not by_rates, overlap=False if by_rates else None, draws=DRAWS + 1,
             seed=int(rng.integers(2**63)),
         )  # fmt: skip
         return answer(make_counts(n, v_hat), settings, dict)

@@ -57,10 +57,8 @@ def run_groups(case: dict[str, Any], seed: int) -> Floats:
         signed=False,
         warnings=[],
     )
-    settings = make_settings(
-        K, design=design, method="auto", prior="perks", noise=True, overlap=None, draws=DRAWS,
-        interval=INTERVAL, seed=int(rng.integers(2**63)),
-    )  # fmt: skip
+    seed = int(rng.integers(2**63))
+    settings = make_settings(K, design=design, draws=DRAWS, interval=INTERVAL, seed=seed)
     est = estimate_parts(found, settings, dict, pooling="partial", keep=False)
     truth = np.bincount(group * K + s, y, B * K).reshape(B, K)
     assert est.groups is not None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import TrueupWarning
-from trueup.numerics.arrays import Progress, Rng
+from trueup.numerics.arrays import Progress, Rng, fresh_seed
 from trueup.verify import judgement
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
 from trueup.verify.findings import WARNED, Finding, table_text
@@ -84,7 +84,7 @@ def verify(
     """Run every check and judge it; the same seed gives the same table on any number of cores."""
     begun = time.monotonic()
     if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = fresh_seed()
     processes = processes or min(2, os.cpu_count() or 1)
     rng = np.random.default_rng(seed)
     jobs, left_out = _jobs(quick, rng)
