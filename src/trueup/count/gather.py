@@ -260,8 +260,6 @@ def _aggregated(population: Table, whole: Tally, audited: Tally, overlap: bool) 
 def _left_out(table: Table, tally: Tally) -> list[str]:
     if not tally.rows_left_out:
         return []
-    reasons = ", ".join(f"{column!r} of {count:,}" for column, count in tally.left_out.items())
-    return [
-        f"Rows of {table.name} that were left out: {tally.rows_left_out:,}. No usable value"
-        + (f" in {reasons}." if reasons else " for them in the population.")
-    ]
+    reasons = ", ".join(f"{count:,} in {column!r}" for column, count in tally.left_out.items())
+    words = f"Left out {tally.rows_left_out:,} rows of {table.name} without a usable value"
+    return [f"{words}: {reasons}." if reasons else f"{words} in the population."]

@@ -212,9 +212,9 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
         if np.isfinite(log_weight).mean() < RARE:
             draw_rates = weigh_beta
             info["warnings"] = [
-                "The predicted counts hardly fit the rates `P`: of the shares that could give "
-                f"them, fewer than {RARE:.0%} leave every class at 0 or more. The answer is "
-                "rough; do the rates hold for this population?"
+                "The predicted counts hardly fit the rates `P`: in more than "
+                f"{1 - RARE:.0%} of the cases that chance allows, some class would have fewer than "
+                "0 units. The answer is rough. Do the rates hold for this population?"
             ]
 
     def draw(size: int) -> Rates:

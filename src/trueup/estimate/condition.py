@@ -45,8 +45,8 @@ def condition(
 
     `known` is what audited units hold. With `once` there are no more draws than the first ones.
     """
-    size, rng = settings.draws, settings.rng
-    u, P, beta, M, of_rates, log_weight, info = weighted(size)
+    u, P, beta, M, of_rates, log_weight, info = weighted(settings.draws)
+    size, rng = len(u), settings.rng  # chains that were stopped have fewer
     if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
         # draws of NUTS still stand chain by chain
         by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}

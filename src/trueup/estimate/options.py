@@ -26,7 +26,7 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
     if asked["period"] is not None and given:
         raise OptionError(
             f"`period` cannot be combined with `{given[0]}` yet.",
-            hint="leave it out, or correct each of its groups by itself.",
+            hint=f"leave out `{given[0]}`, or correct each part as tables of its own.",
         )
     if columns.score:
         refuse_with_score(asked)

@@ -81,7 +81,7 @@ def _add_up(
         M = [x.M if rest is c else x.M + c.n
              for x, c, (rest, _) in zip(found, every, splits, strict=True)]  # fmt: skip
         u, log_weight = np.stack([x.u for x in found], axis=1), sum(x.log_weight for x in found)
-        even = np.zeros(size)
+        even = np.zeros(len(P))
         return Drawn(u, P, beta, np.stack(M, axis=1), even, even + log_weight, info)
 
     known = np.stack([known for _, known in splits])

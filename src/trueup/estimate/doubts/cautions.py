@@ -50,8 +50,8 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
     if never and method in POSTERIORS:
         found.append(
-            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is no "
-            "class: what its units truly are rests on the prior. Is it spelt as in the test set?"
+            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is not a "
+            "class: only the prior says what its units truly are. Is it spelt as in the test set?"
         )
     if counts.L < counts.K and method == "full":
         found.append(

@@ -154,13 +154,12 @@ def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
             "('by_prediction'), within true classes ('by_class'), or from another period or "
             "population ('shifted')?"
         )
-    said = (
-        f"are {larger} than a random sample's" if what == "values" else "are not a random sample's"
-    )
+    said = f"are {larger} than" if what == "values" else "do not look like"
     return (
-        f"The {what} of the test set {said} {p}. With design 'random' the answer may then be "
-        "wrong. Was it drawn by size, or within regions or other strata? Name the columns that it "
-        "was drawn within (`drawn_within`), or each unit's inclusion probability (`probability`)."
+        f"The {what} of the test set {said} those of a random sample {p}. With design 'random' the "
+        "answer may then be wrong. Was it drawn by size, or within regions or other strata? Name "
+        "the columns that it was drawn within (`drawn_within`), or each unit's inclusion "
+        "probability (`probability`)."
     )
 
 

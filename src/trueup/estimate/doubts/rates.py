@@ -41,8 +41,9 @@ def prior_conflict(counts: Counts, alpha: Floats, by_prediction: bool) -> Eviden
     p = float(1 + (there.sum(axis=1) <= here.sum() + 1e-9).sum()) / (PICKS + 1)
     labels = counts.predicted if by_prediction else counts.classes
     worst = int(np.flatnonzero(some)[(there.mean(axis=0) - here).argmax()])
-    kind = "predicted" if by_prediction else "true"
-    return Evidence(p, f"it expects other audited units of {kind} class {labels[worst]!r}")
+    what, kind = ("true classes", "predicted") if by_prediction else ("predictions", "true")
+    words = f"it does not expect the {what} of the audited units of {kind} class {labels[worst]!r}"
+    return Evidence(p, words)
 
 
 def score_helps(counts: Counts) -> Evidence | None:

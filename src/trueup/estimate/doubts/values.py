@@ -143,7 +143,7 @@ def hardly_seen(counts: Counts, lower: Floats, upper: Floats) -> str | None:
     if not (np.isfinite(far).all() and far.max() > 0.25):
         return None
     return (
-        "The totals rest on values of a true class that do not depend on the prediction. With "
+        "The totals assume that the values of a true class do not depend on the prediction. With "
         f"{int(bad.sum()):,} audited units that were predicted wrongly, the test set would hardly "
         f"show it if such units were {FACTOR:g} times as large or as small as the others, and the "
         f"interval of {counts.classes[int(far.argmax())]!r} would then be too narrow. Audit more "
@@ -170,8 +170,8 @@ def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:
     g = max(far, key=lambda g: means[g])
     return [
         f"The units of class {counts.classes[g]!r} are on average {means[g]:.0f} times as large as "
-        "all units: a few of them among the units predicted otherwise would change the totals "
-        "much, and the interval may be too narrow. Draw the test set within size classes "
+        "all units. If only a few of them were predicted as another class, that would change the "
+        "totals a lot, and the interval may be too narrow. Draw the test set within size classes "
         "(`drawn_within`), or compare with method='difference' from a random test set."
     ]
 
