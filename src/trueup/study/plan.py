@@ -22,9 +22,9 @@ from trueup.numerics.arrays import Progress
 from trueup.read.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
-from trueup.study.half_width import Search
-from trueup.study.next_units import Next, label_costs, next_units, positions
-from trueup.study.plan_result import Plan
+from trueup.study.plans.half_width import Search
+from trueup.study.plans.next_units import Next, label_costs, next_units, positions
+from trueup.study.plans.result import Plan
 
 ALLOCATIONS = ("proportional", "equal", "neyman")
 CONTRADICTION = 0.05
