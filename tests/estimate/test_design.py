@@ -141,7 +141,9 @@ def test_a_sample_drawn_by_size_is_noticed(rng):
 def test_a_sample_of_some_regions_is_noticed(rng):
     table, test_set = sized(rng, 0)
     test_set = test_set.drop(index=test_set.index[(test_set["region"] == "n")][20:])
-    with pytest.warns(tu.TrueupWarning, match="labels in 'region' of the test set do not look like"):
+    with pytest.warns(
+        tu.TrueupWarning, match="labels in 'region' of the test set do not look like"
+    ):
         tu.correct(table, test_set, by="region", draws=200)
 
 
