@@ -47,7 +47,8 @@ def draw_pairs(it: Posterior, settings: Settings) -> tuple[Floats, Floats | None
             if settings.progress is not None and i % 20 == 0:
                 settings.progress((done + i) / total)
         run = np.stack(kept_all, axis=1)  # (chains, sweeps, J, K)
-        worst, least = _examine(run)
+        cells = np.moveaxis(run.reshape(*run.shape[:2], -1), -1, 0)
+        worst, least = max(map(rhat, cells)), min(map(ess, cells))
         enough = worst < MOST_RHAT and least >= min(0.5 * settings.draws, 2000)
         if enough or time.monotonic() > deadline:
             break
@@ -97,10 +98,3 @@ def _sweep(
         x[accept], height[accept] = new[accept], new_height[accept]
         moved[i] = accept.mean()
     return moved
-
-
-def _examine(run: Floats) -> tuple[float, float]:
-    """R-hat and effective draws of the worst component; those of ten and more simplices thinned."""
-    flat = run.reshape(*run.shape[:2], -1)
-    cells = range(flat.shape[2])
-    return max(rhat(flat[:, :, i]) for i in cells), min(ess(flat[:, :, i]) for i in cells)

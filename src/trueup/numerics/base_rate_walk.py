@@ -127,7 +127,9 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     inverse: Floats = np.linalg.inv(both).astype(np.float64)
     step = inverse / (sigma**2)[:, None, None]  # precision of a step over one period
     start = inverse / WIDE**2
-    x = np.broadcast_to(_first_guess(v, a), (R, T, k)).copy()
+    share = (v + a).sum(axis=0) + 1.0
+    # from the log odds of the predicted classes: errors matter less than most that the walk does
+    x = np.broadcast_to(np.log(share[:-1] / share[-1]), (R, T, k)).copy()
     on = np.arange(R)  # draws whose path still moves
     for _ in range(STEPS):
         score, fisher = _scores(x[on], rates[on], v, a)
@@ -153,12 +155,6 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     common = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(fisher.sum(axis=1) + start))
     total = seen.together(x) - 0.5 * energy + log_walk - 0.5 * log_det
     return Path(x, total, cover, ahead, own, common, seen)
-
-
-def _first_guess(v: Floats, a: Floats) -> Floats:
-    """Log odds of the predicted classes: errors matter less than most of what the walk does."""
-    share = (v + a).sum(axis=0) + 1.0
-    return np.asarray(np.log(share[:-1] / share[-1]))
 
 
 def _scores(x: Floats, rates: Floats, v: Floats, a: Floats) -> tuple[Floats, Floats]:

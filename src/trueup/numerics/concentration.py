@@ -25,12 +25,6 @@ def log_middle(kappa: Floats) -> Floats:
     return np.asarray(np.log(kappa) - 2.0 * np.log(kappa + MIDDLE))
 
 
-def _of_sum(log_a: Floats, size: Floats) -> Floats:
-    """The part (…) that depends on κ and the sizes (…, J)."""
-    kappa = np.exp(log_a).sum(axis=-1)[..., None]
-    return np.asarray((special.gammaln(kappa) - special.gammaln(kappa + size)).sum(axis=-1))
-
-
 def _of_classes(log_a: Floats, X: Floats) -> Floats:
     """The part of each class (…, K)."""
     a = np.exp(log_a)[..., None, :]
@@ -52,8 +46,10 @@ def walk(
     size = X.sum(axis=-1)
 
     def rest(at: Floats) -> Floats:
-        inside = np.abs(np.log(np.exp(at).sum(axis=-1))) <= LOG_MOST
-        return np.where(inside, _of_sum(at, size) + log_prior(at), -np.inf)
+        kappa = np.exp(at).sum(axis=-1)
+        each = special.gammaln(kappa[..., None]) - special.gammaln(kappa[..., None] + size)
+        inside = np.abs(np.log(kappa)) <= LOG_MOST
+        return np.where(inside, each.sum(axis=-1) + log_prior(at), -np.inf)
 
     fit = _of_classes(log_a, X)  # only that of the classes that move is found again
     here = rest(log_a)

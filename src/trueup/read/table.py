@@ -233,7 +233,9 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
     kinds = table.kinds()
     for column in columns:
         if column not in kinds:
-            near = _near(column, kinds)
+            folded = {str(name).casefold(): name for name in kinds}
+            found = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
+            near = [folded[name] for name in found]
             raise DataError(
                 f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
                 hint=f"did you mean {' or '.join(map(repr, near))}?"
@@ -241,13 +243,6 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
                 else "name the column that holds it.",
             )
     return kinds
-
-
-def _near(column: str, names: Collection[str]) -> list[str]:
-    """Return up to three names that are close to a column, ignoring case."""
-    folded = {str(name).casefold(): name for name in names}
-    near = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
-    return [folded[name] for name in near]
 
 
 def class_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
@@ -301,7 +296,9 @@ def make_tally(
 ) -> Tally:
     """Check the rows (*keys, units, unusable values, Σy, Σy², least y) of a group-by."""
     k, columns = len(keys), list(zip(*rows, strict=True))
-    units, bad = (_integers(columns[i]) if rows else np.zeros(0, np.int64) for i in (k, k + 1))
+    units, bad = (
+        np.array([int(x or 0) for x in columns[i]] if rows else [], np.int64) for i in (k, k + 1)
+    )
     if not units.sum():
         raise empty_table(table)
     sums, squares, least = (
@@ -350,10 +347,6 @@ def make_tally(
         left_out=left_out,
         rows_left_out=int(units[null].sum() + bad[~null].sum()),
     )
-
-
-def _integers(column: Sequence[Any]) -> NDArray[np.int64]:
-    return np.array([int(x or 0) for x in column], dtype=np.int64)
 
 
 def _plain_column(column: Sequence[Any]) -> Sequence[Any]:

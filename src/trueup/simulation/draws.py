@@ -12,13 +12,6 @@ HYPERGEOMETRIC_LIMIT = 10**9
 """NumPy's limit for draws without replacement; above it, with replacement differs by 1e-9 n."""
 
 
-def _without_replacement(colours: Integers, size: int, R: int, rng: Rng) -> Integers:
-    N = int(colours.sum())
-    if N >= HYPERGEOMETRIC_LIMIT:
-        return rng.multinomial(size, colours / N, R)
-    return rng.multivariate_hypergeometric(colours, size, R, method="marginals")
-
-
 def _per_prediction(v_hat: Integers, plan: Design) -> Integers:
     """Test units per predicted class, (R, K): as asked, but never more than there are."""
     if plan.per_class is not None:
@@ -31,10 +24,12 @@ def draw_counts(population: Population, plan: Design, R: int, rng: Rng) -> dict[
     v, P, K = population.v, population.P, population.K
     if plan.name in ("random", "by_class"):
         # Whom to audit does not depend on the predictions, so audited units are drawn first.
-        if plan.per_class is None:
-            m = _without_replacement(v, plan.n, R, rng)
-        else:
+        if plan.per_class is not None:
             m = np.tile(plan.per_class, (R, 1))
+        elif v.sum() >= HYPERGEOMETRIC_LIMIT:
+            m = rng.multinomial(plan.n, v / v.sum(), R)
+        else:
+            m = rng.multivariate_hypergeometric(v, plan.n, R, method="marginals")
         n = rng.multinomial(m, P)
         return {"n": n, "v_hat": (n + rng.multinomial(v - m, P)).sum(axis=1)}
     M = rng.multinomial(np.broadcast_to(v, (R, K)), P)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueup.aggregate.cells import draw_cells
-from trueup.audit.advise import Advice, Known, advise, assumed_columns, dirichlet_columns
+from trueup.audit.advise import Advice, Known, advise, dirichlet_columns
 from trueup.audit.draw import Bands, draw_rows
 from trueup.audit.value_bands import band_names
 from trueup.audit.work_list import recognise
@@ -91,7 +91,8 @@ def next_units(
     bands: dict[Any, str] = {}
     if case.counts is None:
         sums = case.sums(np.random.Generator(np.random.SFC64(settings.seed)))
-        known = assumed_columns(case.c, alpha, list(wanted), case.v_hat, sums)
+        a = np.maximum(case.c, 1e-9) * alpha.sum(axis=0)  # as sure as the prior alone
+        known = dirichlet_columns(a, list(wanted), case.v_hat, *sums)
         futures = np.empty((0, K, K))
     else:
         known, futures = known_columns(
