@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import threading
-import time
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from importlib import import_module
-from os import PathLike
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from trueup.count.counts import Counts, make_counts
+from trueup.count.counts import make_counts
+from trueup.count.doubtful_matrix import refuse_empty_rows, transposed
 from trueup.count.names import Columns
-from trueup.count.parts import GroupCounts
 from trueup.draws.settings import (
     DRAWS,
     FROM_POPULATION,
     POOLINGS,
     SECONDS,
-    Settings,
     check_options,
-    make_settings,
     one_of,
 )
-from trueup.errors import ClassError, OptionError, TrueupWarning
-from trueup.estimate.answer import more_draws
+from trueup.errors import OptionError
+from trueup.estimate.job import Job, asked_of, run
+from trueup.estimate.options import pooled_studies, refuse_together, weighted_method
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
-from trueup.prior.studies import BETWEEN, draw_from_studies
+from trueup.prior.studies import BETWEEN
 from trueup.read.native import local_frame
 
-STUDY_DRAWS = 64_000
 # What `make_settings` takes, of either function.
 OPTIONS = (
     "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed", "seconds",
@@ -207,12 +200,10 @@ def correct(
         Rows per class; ``print`` it, or see ``rows()``, ``table``, ``draws`` and ``info``.
     """
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
-    asked = _asked("correct", locals())
+    asked = asked_of("correct", locals())
     from trueup.audit.work_list import read_design
-    from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
-    from trueup.count.scores import refuse_with_score
-    from trueup.count.weights import weigh
+    from trueup.count.made_columns import bin_tables, weigh
     from trueup.read import open_table, open_units
     from trueup.read.written import written
 
@@ -220,30 +211,9 @@ def correct(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
     )
     one_of("pooling", pooling, POOLINGS)
-    if period is not None:
-        others = ("by", "strata", "drawn_within", "count", "probability", "cluster", "sample_of")
-        if given := [name for name in others if asked[name]]:
-            raise OptionError(
-                f"`period` cannot be combined with `{given[0]}` yet.",
-                hint="leave it out, or correct each of its groups by itself.",
-            )
-        by = period
+    by = by if period is None else period
     columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
-    if columns.score:
-        refuse_with_score(asked)
-        if isinstance(prior, Regression):
-            raise OptionError(
-                "`score` cannot be combined with prior 'regression', which has strata of its own.",
-                hint="leave out `score`, or use a Dirichlet prior.",
-            )
-    if columns.drawn_within and (
-        design in ("by_class", "shifted") or isinstance(prior, Regression)
-    ):
-        raise OptionError(
-            "`drawn_within` needs a test set drawn from the population, design 'random' or "
-            f"'by_prediction', and no prior 'regression'; got {design!r}.",
-            hint="leave out `drawn_within`, or correct each stratum by itself.",
-        )
+    refuse_together(asked, columns)
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in FROM_POPULATION
@@ -257,11 +227,6 @@ def correct(
         open_units(predictions, "predictions", count, squares, value),
         open_table(test_set, "the test set"),
     )
-    if count is not None and id is not None:
-        raise OptionError(
-            "`id` cannot be combined with `count`: a row that stands for many units has no id.",
-            hint="leave out `id`; the test set then needs the predicted class itself.",
-        )
     notes: list[str] = []
     stratum = None
     if drawn := read_design(population, audited, columns, design):
@@ -273,16 +238,14 @@ def correct(
             stratum = None if size else drawn[2]
         asked |= {"design": design, "id": columns.id, "probability": probability}
     if probability is not None:
-        method, said = _weighted(method, design, probability, by or strata)
+        method, said = weighted_method(method, design, probability, by or strata)
         notes += said
         direct, asked["method"] = False, method
+    extra: dict[str, Any] = {}
     if weight is not None:
-        population, audited, columns, effective = weigh(population, audited, columns, weight, asked)
-    if cluster is not None and (by or strata):
-        raise OptionError("`cluster` cannot be combined with `by` or `strata`; got both.")
+        population, audited, columns, effective = weigh(population, audited, columns, weight)
+        extra = {"effective_size": effective}
     if isinstance(prior, Regression):
-        if strata:
-            raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
         population, audited, prior = bin_tables(population, audited, prior, id, missing)
         columns = replace(columns, strata=(prior.bin_name,))
     # in cells, or to see whether values differ between the predictions of a class
@@ -303,7 +266,7 @@ def correct(
     if columns.strata and pooling != "complete":  # strata have rates of their own
         found = replace(found, whole=replace(found.whole, within=found.strata.counts))
     if design == "random" and columns.parts and period is None:
-        from trueup.estimate.design import DOUBTFUL, design_doubts
+        from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 
         inside = design != "shifted" if overlap is None else overlap
         doubts = design_doubts(found.whole, inside, found.named())
@@ -319,26 +282,8 @@ def correct(
         labels = found.whole.classes
         units = read_units(population, audited, columns, labels, probability, cluster, stratum)
     notes = [*found.warnings, *notes]
-    job = _Job(found.whole, population.native, notes, parts, asked, options, units)
-    if weight is not None:
-        job = replace(job, extra={"effective_size": effective})
-    return _run(job, progress, executor)
-
-
-def _weighted(method: str, design: str, probability: str, parts: object) -> tuple[str, list[str]]:
-    """Return the method for units with probabilities of their own, and what to say of it."""
-    if method not in ("auto", "difference", "test_set") or design not in FROM_POPULATION or parts:
-        raise OptionError(
-            "`probability` needs a test set drawn from the population, the method 'auto', "
-            "'difference' or 'test_set', and no groups or strata; got "
-            f"{method!r} and design {design!r}.",
-            hint="draw by size with `draw`, and total the column that it was drawn by.",
-        )
-    said = (
-        f"The units were drawn with unequal probabilities ({probability!r}), so each has the "
-        "weight 1/probability (the weighted difference estimator). This method has no draws."
-    )
-    return ("difference", [said]) if method == "auto" else (method, [])
+    job = Job(found.whole, population.native, notes, parts, asked, options, units, extra)
+    return run(job, progress, executor)
 
 
 def correct_counts(
@@ -411,11 +356,11 @@ def correct_counts(
     True
     """
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
-    asked = _asked("correct_counts", locals())
+    asked = asked_of("correct_counts", locals())
     known: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     if studies is not None:
-        known, classes, design, seed = _pooled(
+        known, classes, design, seed = pooled_studies(
             test, P, studies, between, classes, predicted_classes, design, seed
         )
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
@@ -430,184 +375,7 @@ def correct_counts(
         test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
         classes=classes, predicted_classes=predicted_classes,
     )  # fmt: skip
-    _refuse_empty_rows(counts, classes, design, method)
+    refuse_empty_rows(counts, classes, design, method)
     options = {name: asked[name] for name in OPTIONS} | known
-    notes = _transposed(counts, design)
-    return _run(_Job(counts, local_frame, notes, None, asked, options, None, extra), progress)
-
-
-def _pooled(
-    test: object,
-    P: object,
-    studies: object,
-    between: float,
-    classes: Sequence[Hashable] | None,
-    predicted_classes: Sequence[Hashable] | None,
-    design: str,
-    seed: int | None,
-) -> tuple[dict[str, Any], list[Hashable], str, int]:
-    """Return the options that studies stand for, the classes, the design and the seed."""
-    for name, given in (("test", test), ("P", P), ("predicted_classes", predicted_classes)):
-        if given is not None:
-            raise OptionError(
-                f"`studies` takes the place of `{name}`; got both.",
-                hint="a test set of your own is one of the studies: give it there, with test=None.",
-            )
-    check_options(design=design, method="auto", draws=None, interval=0.95, seed=seed)
-    if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
-    rng = np.random.default_rng([seed, 4])
-    drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
-    # known cases were chosen as such; a design of one's own test set does not exist
-    design = "by_class" if design == "random" else design
-    known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
-    return known, labels, design, seed
-
-
-def _transposed(counts: Counts, design: str) -> list[str]:
-    """Say so when the sums that the design fixes seem to be on the other side of `test`."""
-    rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
-    fixed = {"by_prediction": (rows, columns), "by_class": (columns, rows)}.get(str(design))
-    if fixed is None or not _planned(fixed[0]) or _planned(fixed[1]):
-        return []
-    side, other = ("rows", "columns") if design == "by_prediction" else ("columns", "rows")
-    return [
-        f"With design {design!r} the {other} of `test` have the numbers that were planned, but "
-        f"here it is the {side} that sum to {fixed[0].tolist()}: is the matrix transposed? Rows "
-        "must be true classes and columns predicted ones; error matrices of maps often have it "
-        "the other way round."
-    ]
-
-
-def _planned(sums: Any) -> bool:
-    """Whether these look like numbers that somebody planned: all equal, or all tens."""
-    return bool((sums >= 5).all() and ((sums == sums[0]).all() or (sums % 10 == 0).all()))
-
-
-def _refuse_empty_rows(counts: Counts, named: object, design: str, method: str) -> None:
-    """Ask about a class that no test unit has and that nobody named, where the prior decides it."""
-    if named is not None or design not in ("by_class", "shifted") or method == "naive":
-        return
-    for g in np.flatnonzero(counts.n.sum(axis=1) == 0):
-        h = min(int(g), counts.L - 1)
-        if counts.predicted[h] == counts.classes[g] and counts.n[:, h].any():
-            raise ClassError(
-                f"No test unit is truly of class {counts.classes[g]!r}, row {g + 1} of `test`, "
-                f"though {counts.n[:, h].sum():,} were predicted so: with design {design!r} the "
-                "prior alone would say how many there are.",
-                hint="if that is a label and no class, leave out its row: `test` may have fewer "
-                "rows than columns. If units can truly be of it, name all classes with `classes`.",
-            )
-
-
-def _asked(function: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What was asked, to reproduce it: files by path, other tables by their kind."""
-    tables = {}
-    for name in ("predictions", "test_set"):
-        if name in given:
-            x = given[name]
-            kind = f"{type(x).__module__.split('.')[0]}.{type(x).__name__}"
-            tables[name] = str(x) if isinstance(x, str | PathLike) else f"<{kind}>"
-    options = {name: x for name, x in given.items() if name not in ("progress", "executor")}
-    return {"function": function} | options | tables
-
-
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """What an estimate is made of. Plain data rather than a closure, so that it can be pickled."""
-
-    counts: Counts
-    native: Callable[[dict[str, list[Any]]], Any]
-    notes: Sequence[str]
-    parts: tuple[GroupCounts, str, bool | None] | None
-    asked: dict[str, Any]
-    options: dict[str, Any]
-    units: Any = None
-    extra: Mapping[str, Any] = field(default_factory=dict)  # for `info`
-
-    def __call__(
-        self,
-        *,
-        progress: Callable[[float], None] | None = None,
-        executor: Executor | None = None,
-        **changes: Any,
-    ) -> Estimate:
-        options = self.options | changes
-        counts = self.counts
-        started = time.process_time()
-        make = partial(
-            make_settings, counts.K, L=counts.L, classes=counts.classes, progress=progress,
-            executor=executor,
-        )  # fmt: skip
-        settings = make(**options)
-        result = self._answer(settings)
-        if options["draws"] is None:
-            parts = max(counts.L, 1 if result.groups is None else len(result.groups.labels))
-            more = more_draws(result._figures, result.info, counts.totals, counts.K * parts)
-            seconds = (time.process_time() - started) * more / settings.draws
-            if more and seconds < settings.seconds:
-                result = self._answer(make(**options | {"draws": more, "seed": settings.seed}))
-        asked = self.asked | changes
-        larger, weight = asked.get("sample_of"), asked.get("weight")
-        if larger is not None or weight is not None:
-            from trueup.estimate.methods import of_larger
-
-            size = None if larger is None else _larger(larger)
-            result = of_larger(result, size, settings.seed)
-        given = self.asked["classes"]
-        notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
-        result.info["warnings"][:0] = notes
-        result.info.update(self.extra)
-        again = replace(
-            self, asked=self.asked | changes, options={**options, "seed": settings.seed}
-        )
-        return replace(result, asked=again.asked, _again=again)
-
-    def _answer(self, settings: Settings) -> Estimate:
-        if self.units is not None:
-            from trueup.estimate.methods import estimate_units
-
-            return estimate_units(self.counts, self.units, settings, self.native)
-        if self.parts is None:
-            from trueup.estimate.methods import estimate
-
-            return estimate(self.counts, settings, self.native)
-        if self.asked.get("period") is not None:
-            from trueup.estimate.periods.estimate import estimate_periods
-
-            return estimate_periods(self.parts[0], settings, self.native, self.asked["panel"])
-        from trueup.estimate.grouped import estimate_parts
-
-        found, pooling, keep = self.parts
-        return estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
-
-
-def _larger(given: object) -> float:
-    try:
-        size = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        size = 0.5
-    if not size >= 1 or (size != float("inf") and size != int(size)):
-        raise OptionError(f"`sample_of` must be a whole number of units, or inf; got {given!r}.")
-    return size
-
-
-def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> list[str]:
-    """Warn of a prior for ordered classes whose order is no more than the alphabet's."""
-    text = len(classes) > 2 and all(isinstance(label, str) for label in classes)
-    sure = given is not None or getattr(prior, "name", "") != "ordered" or not text
-    if sure or list(classes) != sorted(classes, key=str):
-        return []
-    return [
-        f"Prior 'ordered' takes the classes in alphabetical order, {list(classes)}. If that is "
-        "not their order, the answer is wrong: list them in order with classes=[...] (--classes)."
-    ]
-
-
-def _run(
-    job: _Job, progress: Callable[[float], None] | None, executor: Executor | None = None
-) -> Estimate:
-    result = job(progress=progress, executor=executor)
-    for text in result.info["warnings"]:
-        warnings.warn(text, TrueupWarning, stacklevel=3)
-    return result
+    notes = transposed(counts, design)
+    return run(Job(counts, local_frame, notes, None, asked, options, None, extra), progress)

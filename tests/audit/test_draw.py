@@ -207,3 +207,24 @@ def test_numbers_per_stratum_and_names_that_are_taken():
         "predicted=shop, stratum=north", "predicted=other, stratum=south",
     }  # fmt: skip
     assert found["units"].to_pylist().count(50) == 3
+
+
+@pytest.mark.parametrize("how", [{"within": "region"}, {"by_prediction": True}, {"size": "y"}])
+def test_text_like_a_formula_is_read_back_as_it_was(how, tmp_path):
+    """A work list has an apostrophe before ids and labels that a spreadsheet would run."""
+    from trueup.audit.draw import draw_rows
+    from trueup.present.output import csv_text
+    from trueup.read import open_table
+
+    ids = [f"{'-='[i % 2]}{i}" if i % 3 else f"'={i}" for i in range(200)]
+    predicted = pa.array(["+yes", "-no", "-no"] * 66 + ["-no"] * 2)
+    columns = {"id": ids, "predicted": predicted, "y": range(1, 201)}
+    population = pa.table(columns | {"region": ["@n", "s"] * 100})
+    rows = draw_rows(open_table(population, "predictions"), 60, id="id", seed=1, **how)
+    filled = [row | {"true": row["predicted"]} for row in rows]
+    path = tmp_path / "work_list.csv"
+    path.write_text(csv_text(filled))
+    assert "'-" in path.read_text()
+    est = tu.correct(population, path, value="y", seed=1)
+    assert est.classes == ("+yes", "-no")
+    assert est.counts.n.sum() == 60

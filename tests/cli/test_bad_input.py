@@ -220,8 +220,8 @@ def test_leaving_out_says_how_many(files):
     paths = files(predictions=PREDICTIONS + "6,a,a,\n7,,a,nan\n")
     result = run(["correct", *paths, "--value", "y", "--missing", "leave_out", "--json"])
     assert result.exit_code == 0
-    assert "Rows of predictions.csv that were left out: 2." in result.stderr
-    assert "Rows of predictions.csv that were left out: 2." in result.stdout
+    assert "Left out 2 rows of predictions.csv without a usable value" in result.stderr
+    assert "Left out 2 rows of predictions.csv without a usable value" in result.stdout
     assert run(["check", *paths, "--value", "y", "--missing", "leave_out"]).exit_code == 0
     everything = files(predictions="predicted,y\na,\nb,nan\n")
     refused(["correct", *everything, "--value", "y", "--missing", "leave_out"], "usable unit")

@@ -124,10 +124,10 @@ def test_a_constant_score_is_told_and_changes_nothing(rng):
         ({"score": "p", "period": "unit"}, "combined with `period`"),
         ({"score": "p", "count": "unit"}, "combined with `count`"),
         ({"score": "p", "P": np.eye(3)}, "combined with `P`"),
-        ({"score": "p", "method": "inverse"}, "'inverse' has no use for `score`"),
+        ({"score": "p", "method": "inverse"}, "'inverse' cannot use `score`"),
         ({"score": "p", "noise": False}, "noise=True"),
         ({"score": "p", "design": "shifted", "value": "y"}, "`value` for design 'shifted'"),
-        ({"score": "p", "design": "shifted", "method": "constrained"}, "no use for `score`"),
+        ({"score": "p", "design": "shifted", "method": "constrained"}, "cannot use `score`"),
     ],
 )
 def test_what_a_score_cannot_be_combined_with_is_refused(rng, options, words):

@@ -11,8 +11,9 @@ import trueup as tu
 from trueup.count.counts import make_counts
 from trueup.count.gather import gather
 from trueup.count.names import Columns
-from trueup.estimate.assumptions import prior_conflict, values_differ
-from trueup.estimate.cautions import DIFFERENT
+from trueup.estimate.doubts.cautions import DIFFERENT
+from trueup.estimate.doubts.rates import prior_conflict
+from trueup.estimate.doubts.values import values_differ
 from trueup.read import open_table
 
 
@@ -139,7 +140,10 @@ def test_a_prior_that_the_audit_contradicts_is_noticed(value):
     right = tu.Dirichlet([[40, 20], [1, 60]], [61, 61])
     for prior, told in ((SURE, True), (right, False), ("perks", False)):
         est = tu.correct(population, test_set, value=value, prior=prior, seed=1)
-        assert any("contradict each other: it expects" in x for x in est.info["warnings"]) == told
+        assert (
+            any("contradict each other: it does not expect" in x for x in est.info["warnings"])
+            == told
+        )
     found = tu.check(population, test_set, value=value, prior=SURE)
     assert any("contradict each other" in words for words in found.doubts)
 

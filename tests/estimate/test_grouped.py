@@ -8,7 +8,7 @@ from tests.seeds import more
 import trueup as tu
 from trueup.aggregate.groups import concentration
 from trueup.draws import pooling
-from trueup.estimate.assumptions import rates_differ
+from trueup.estimate.doubts.rates import rates_differ
 
 K_LABELS = np.array(["a", "b", "c"])
 P = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])

@@ -7,7 +7,7 @@ from tests.read.by_hand import fine_scores
 from tests.seeds import more
 
 import trueup as tu
-from trueup.estimate.assumptions import score_as_given, score_helps
+from trueup.estimate.doubts.rates import score_as_given, score_helps
 from trueup.read.table import score_of
 
 N = 4_000

@@ -8,8 +8,8 @@ import pytest
 from tests.read.makers import FILES, LOCAL, make
 
 import trueup as tu
-from trueup.count.bins import LEAST, bin_tables
 from trueup.count.gather import gather_groups
+from trueup.count.made_columns import LEAST, bin_tables
 from trueup.count.names import Columns
 from trueup.read import open_table
 

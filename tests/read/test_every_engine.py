@@ -177,8 +177,7 @@ def test_missing_values_get_the_same_words(engine, folder, servers):
     assert UNITS - bad == found.whole.N
     (note,) = found.warnings
     assert note == (
-        f"Rows of {name} that were left out: {bad}. No usable value in 'predicted' of 1, "
-        f"'y' of {bad}."
+        f"Left out {bad} rows of {name} without a usable value: 1 in 'predicted', {bad} in 'y'."
     )
     holes["predicted"][4] = "a"
     mended = make(engine, pa.table(holes, schema=POPULATION.schema), folder, servers)

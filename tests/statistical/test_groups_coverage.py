@@ -23,13 +23,13 @@ def test_coverage_and_error_of_counts_when_P_is_known(rng, size):
     beta = base_rates(draws, v_hat.sum(axis=0))
     M = rng.multinomial(v_hat.sum(axis=0), columns(draws, beta).swapaxes(1, 2)).sum(axis=1)
     answer = correct_groups(Whole(draws, beta, M), make_counts(None, v_hat), rng)
-    inside = (answer.lower <= v) & (v <= answer.upper)
+    inside = (answer.figures["lower"] <= v) & (v <= answer.figures["upper"])
     cover = inside[:, 1].mean()
     # 400 draws leave an error of about 0.005 in the level of a quantile; counts are discrete
     assert cover > 0.94 - 5 * np.sqrt(0.95 * 0.05 / B)
     assert cover < 0.999
 
-    mine = (answer.mean - v)[:, 1] ** 2
+    mine = (answer.figures["mean"] - v)[:, 1] ** 2
     c = v.mean(axis=0)[:, None] * P
     c /= c.sum(axis=0)
     others = {

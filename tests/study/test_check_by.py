@@ -141,3 +141,15 @@ def test_the_command_says_the_same(rng, tmp_path):
     assert f"random labels in {both}" in found
     text = CliRunner().invoke(main, arguments, catch_exceptions=False).stdout
     assert f"! {RATES}: {found[RATES]['words']}\n" in text
+
+
+def test_the_verdict_does_not_need_other_priors():
+    """With five classes other priors are not tried, for they may need long chains."""
+    from trueup.count.counts import make_counts
+    from trueup.study.check import check_counts
+
+    counts = make_counts(20 * np.eye(5, dtype=int) + 2, [200, 210, 190, 205, 195])
+    how = {"design": "shifted", "prior": "perks", "overlap": False, "interval": 0.95}
+    found = {finding.question: finding for finding in check_counts(counts, **how).findings}
+    assert found["prior influence"].value is None
+    assert found["does correcting pay"].doubt

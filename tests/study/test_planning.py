@@ -118,7 +118,7 @@ def test_a_prior_that_needs_chains_gets_fewer_test_sets_and_the_plan_says_so(mon
         figures = (np.ones((count, 3)), -half * np.ones(3), half * np.ones(3))
         return Outcome(*figures, np.zeros(count, bool), ())
 
-    monkeypatch.setattr("trueup.study.half_width.run_method", quick)
+    monkeypatch.setattr("trueup.study.plans.half_width.run_method", quick)
     P = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
     case = {"P": P, "base_rates": [0.2, 0.3, 0.5], "N": 10_000, "classes": ["a", "b", "c"]}
     goal = {"half_width": 100, "draws": 200, "allocations": ["equal"], "seed": 1}

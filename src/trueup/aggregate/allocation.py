@@ -6,8 +6,6 @@ never negative; and audited units are known (the caller takes them out first). D
 impermissible are conditioned away with weights, never clipped.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,15 +16,8 @@ from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts
 from trueup.draws.contingency import solve_Q
 from trueup.draws.settings import Settings
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.blocks import in_blocks
-
-__all__ = [
-    "Weighted",
-    "allocate",
-    "rest_aggregates",
-]
-
-Floats = NDArray[np.float64]
 
 
 class Weighted(NamedTuple):
@@ -40,7 +31,7 @@ class Weighted(NamedTuple):
     M: NDArray[Any]
 
 
-def allocate(c: Floats, v_hat: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def allocate(c: Floats, v_hat: NDArray[np.int64], rng: Rng) -> NDArray[np.int64]:
     """Draw how many of the v̂_h units predicted h belong to each true class: Mult(v̂_h, c_·h).
 
     `c` is (R, K, L) with columns that sum to 1, c_gh = Pr(s = g | ŝ = h); M has the same shape.
@@ -65,7 +56,7 @@ def rest_aggregates(c: Floats, P: Floats, rest: Counts, settings: Settings) -> W
         inside = (u >= 0).all(axis=1) | rest.signed
         return Weighted(u, np.where(inside, 0.0, -np.inf), c * rest.v_hat)
 
-    def some(part: slice, rng: np.random.Generator) -> Weighted:
+    def some(part: slice, rng: Rng) -> Weighted:
         M = allocate(c[part], rest.v_hat, rng)
         if rest.u_hat is None:
             return Weighted(np.einsum("rgh->rg", M).astype(float), even[part], M)

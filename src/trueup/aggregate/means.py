@@ -19,9 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Audited", "Means", "learn_means"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats, Rng
 
 APART = 0.2
 """Prior scale of ω, relative to the values of the class."""
@@ -72,26 +70,14 @@ def learn_means(
     tau2: float,
     signed: bool,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Means:
     """Draw `size` times what the audited values leave open about the means.
 
-    Parameters
-    ----------
-    audited : Audited
-        The test set's values.
-    M : (K, K) ndarray
-        The units to allocate, as expected: true by predicted class.
-    w_hat : (K,) ndarray
-        Σy² of those units per predicted class.
-    y_bar, tau2 : float
-        The population's mean, and the prior variance of the mean of a class without audited units.
-    signed : bool
-        Whether some y is negative: then deviations are relative to the root mean square.
-    size : int
-        How many draws.
-    rng : numpy.random.Generator
-        Source of randomness.
+    `M` (K, K) are the units to allocate, as expected, true by predicted class, and `w_hat` (K,) is
+    their Σy² per predicted class. `y_bar` is the population's mean and `tau2` the prior variance of
+    the mean of a class without audited units. If some y is negative (`signed`), deviations are
+    relative to the root mean square.
     """
     n, t = audited.n.astype(float), audited.t
     n_g = n.sum(axis=1)
@@ -177,13 +163,7 @@ def _log_apart(cell: Floats, error: Floats, size_g: Floats) -> Floats:
 
 
 def _tau(
-    told: Floats,
-    total: Floats,
-    n_g: Floats,
-    y_bar: float,
-    tau2: float,
-    size: int,
-    rng: np.random.Generator,
+    told: Floats, total: Floats, n_g: Floats, y_bar: float, tau2: float, size: int, rng: Rng
 ) -> Floats:
     """Draw τ²_g (R, K), half-Cauchy, scaled by the spread of a class without audited units."""
     grid = 10 * GRID[1:]
@@ -203,6 +183,6 @@ def _log_half_cauchy(x: Floats, scale: float) -> Floats:
     return np.asarray(np.log(np.diff(np.arctan(edges / scale))))
 
 
-def _draw(log_p: Floats, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw(log_p: Floats, size: int, rng: Rng) -> NDArray[np.int64]:
     p = np.exp(log_p - log_p.max())
     return np.asarray(rng.choice(len(p), size, p=p / p.sum()))

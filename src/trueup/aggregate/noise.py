@@ -1,11 +1,8 @@
 """Classification noise: which units were misclassified is random too (Theorem 2, with values)."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats, Rng
 
 
 def noise_covariance(P: Floats, W: Floats) -> Floats:
@@ -20,7 +17,7 @@ def noise_covariance(P: Floats, W: Floats) -> Floats:
     return np.asarray(covariance)
 
 
-def classification_noise(P: Floats, W: Floats, rng: np.random.Generator) -> Floats:
+def classification_noise(P: Floats, W: Floats, rng: Rng) -> Floats:
     """Draw N(0, Σ_g W_g (diag p_g − p_g p_gᵀ)) for each of the R rows of `W` (R, K).
 
     Each class' term is √W_g (√p_g∘z − p_g (√p_g·z)) with z standard normal: no matrix is factored.

@@ -17,19 +17,14 @@ With equal values u is ȳv exactly, so that totals of y = 1 are the counts. τ k
 class of a few units from getting a total that so few units cannot have.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.means import Audited, Means, learn_means
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.simplex_normal import draw_simplex_normal
-
-__all__ = ["class_variances", "totals_given_allocation", "var_u_hat"]
-
-Floats = NDArray[np.float64]
 
 # Prior standard deviation of a class's mean value, in population means; never above the spread of
 # the values themselves (`python studies/totals.py --only classes --tau 1e6` shows it without).
@@ -44,7 +39,7 @@ def totals_given_allocation(
     M: NDArray[np.int64],
     u_hat: Floats,
     w_hat: Floats,
-    rng: np.random.Generator,
+    rng: Rng,
     signed: bool = False,
     audited: Audited | None = None,
 ) -> tuple[Floats, Floats]:
@@ -71,12 +66,7 @@ def totals_given_allocation(
 
 
 def _scaled(
-    cells: Floats,
-    u_hat: Floats,
-    w_hat: Floats,
-    rng: np.random.Generator,
-    signed: bool,
-    audited: Audited | None,
+    cells: Floats, u_hat: Floats, w_hat: Floats, rng: Rng, signed: bool, audited: Audited | None
 ) -> tuple[Floats, Floats]:
     """Draw totals of values whose mean square is about 1."""
     v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)

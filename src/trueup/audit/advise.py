@@ -18,7 +18,7 @@ handed out one by one, each where the variance falls most. A cell that is taken 
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,11 +60,6 @@ def dirichlet_columns(a: Floats, g: list[int], v: Integers, u: Floats, w: Floats
     var = mean * (1 - mean) / (A + 1)
     cov = var[:, :, None] * np.eye(a.shape[1])
     return Known(mean, cov, mean * (1 - mean) - var, v, u, w)
-
-
-def assumed_columns(c: Floats, alpha: Floats, g: list[int], v: Integers, sums: Any) -> Known:
-    """Return rates that nobody has measured: the assumed ones, as sure as the prior alone."""
-    return dirichlet_columns(np.maximum(c, 1e-9) * alpha.sum(axis=0), g, v, *sums)
 
 
 def advise(

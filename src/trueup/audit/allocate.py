@@ -9,8 +9,8 @@ LEAST = 2
 """Units to label at least in each stratum, so that none is left to the prior alone."""
 
 
-def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int = LEAST) -> Integers:
-    """Spread n units over strata by weight, at least `least` in each and never more than exist.
+def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike) -> Integers:
+    """Spread n units over strata by weight, at least LEAST in each and never more than exist.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike, least: int =
     """
     capacity = np.asarray(capacity, np.int64)
     weight = np.asarray(weights, float)
-    n, floor = int(min(n, capacity.sum())), np.minimum(least, capacity)
+    n, floor = int(min(n, capacity.sum())), np.minimum(LEAST, capacity)
     if floor.sum() >= n:  # too few for that: by size
         floor, weight = np.zeros_like(capacity), capacity.astype(float)
     # without weight, by size: but only where the strata with weight are full

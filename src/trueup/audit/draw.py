@@ -6,30 +6,24 @@ what probability, out of how many. They survive a spreadsheet.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from trueup.audit.allocate import allocate_units
+from trueup.audit.lots import BAND, Label, by_size, in_strata, sizes_of, whole
 from trueup.audit.work_list import Design, own_columns
 from trueup.count.names import names
-from trueup.errors import DataError, OptionError, TrueupWarning
+from trueup.errors import DataError, OptionError
+from trueup.numerics.arrays import fresh_seed
 from trueup.read.table import (
     Table,
     check_value_kind,
     class_kind,
     group_kind,
-    lot,
     plain,
     require_columns,
 )
 
-Label = tuple[Hashable, ...]
-BAND = "trueup band"
-MOST = 1_000_000
 MOST_SHOWN = 30
 """Columns that a work list shows without being asked."""
 
@@ -147,7 +141,7 @@ def draw_rows(
             f'`allocation` must be "proportional" or "equal"; got {allocation!r}.',
             hint="or give n as a mapping from each stratum to its number of units.",
         )
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    seed = fresh_seed() if seed is None else seed
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise OptionError(f"`seed` must be a whole number from 0 to 2**63; got {seed!r}.")
     known = dict(labels or {})
@@ -159,7 +153,7 @@ def draw_rows(
                 hint="draw by size, or within strata of size classes.",
             )
         check_value_kind(population, size, kinds[size])
-        chosen, N, total = _by_size(population, _whole(n), id, predicted, size, seed)
+        chosen, N, total = by_size(population, whole(n), id, predicted, size, seed)
         design = Design(id, N, size=size, total=total)
     else:
         table = population
@@ -175,8 +169,8 @@ def draw_rows(
             of[key if keys else ()] = band
             units[band] = units.get(band, 0) + int(count)
         equal = allocation == "equal" or (allocation is None and by_prediction and not inside)
-        sizes = _sizes(n, units, keys, equal)
-        chosen = _in_strata(table, sizes, units, id, keys, seed, known, of)
+        sizes = sizes_of(n, units, keys, equal)
+        chosen = in_strata(table, sizes, units, id, keys, seed, known, of)
         value = bands.value if bands else None
         design = Design(id, int(tally.units.sum()), inside, by_prediction, bands=value)
     shown = _shown(kinds, show, [id, predicted, *inside, *([size] if size else [])], true)
@@ -194,128 +188,6 @@ def draw_rows(
         values = dict(zip(shown, found[i], strict=True))
         rows.append({id: i} | values | {true: known.get(i)} | dict(zip(names_of, own, strict=True)))
     return rows
-
-
-def _whole(n: object, least: int = 1) -> int:
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or not least <= n <= MOST:
-        raise OptionError(f"`n` must be a whole number from {least} to {MOST:,}; got {n!r}.")
-    return int(n)
-
-
-def _sizes(
-    n: int | Mapping[Any, int], units: Mapping[Label, int], keys: Sequence[str], equal: bool
-) -> dict[Label, int]:
-    """Return the units to draw in each stratum."""
-    if not isinstance(n, Mapping):
-        capacity = list(units.values())
-        if _whole(n) > sum(capacity):
-            raise OptionError(
-                f"`n` may be at most the {sum(capacity):,} units that there are; got {n:,}."
-            )
-        given = allocate_units(n, [1] * len(capacity) if equal else capacity, capacity)
-        return dict(zip(units, given.tolist(), strict=True))
-    asked = {key if isinstance(key, tuple) else (key,): _whole(m, 0) for key, m in n.items()}
-    if not keys or (unknown := [key for key in asked if key not in units]):
-        raise OptionError(
-            f"`n` must name strata of {list(keys)} that the population has; got "
-            f"{list(n)[:5] if not keys else unknown[:5]}.",
-            hint=f"the strata are {sorted(units, key=str)[:10]}.",
-        )
-    for key, m in asked.items():
-        if m > units[key]:
-            raise OptionError(f"Stratum {key} has {units[key]:,} units; `n` asks for {m:,} of it.")
-    return asked
-
-
-def _in_strata(
-    population: Table,
-    sizes: Mapping[Label, int],
-    units: Mapping[Label, int],
-    id: str,
-    keys: Sequence[str],
-    seed: int,
-    known: Mapping[Hashable, Hashable],
-    of: Mapping[Label, Label],
-) -> dict[Hashable, tuple[str, int, float]]:
-    """Return stratum, its units and the probability of each drawn unit; known ones count.
-
-    `of` says which stratum a combination of the keys is in.
-    """
-    most = max(sizes.values(), default=0) + len(known)
-    where: dict[Hashable, Label] = {}
-    if known:
-        found = population.rows([id, *keys], id=id, among=list(known))
-        where = {plain(row[0]): of.get(tuple(map(plain, row[1:])), ()) for row in found}
-    lots: dict[Label, list[Hashable]] = {}
-    for key, ids in population.lots(id, keys, most, seed).items():
-        if key not in of:
-            continue
-        lots.setdefault(of[key], []).extend(plain(i) for i in ids if plain(i) not in known)
-    chosen: dict[Hashable, tuple[str, int, float]] = {}
-    for label, m in sizes.items():
-        mine = [i for i in known if where.get(i) == label]
-        others = sorted(lots.get(label, ()), key=lambda i: lot(seed, i))
-        names_of = [key.replace(BAND, "value") for key in keys]
-        stratum = ", ".join(f"{key}={x}" for key, x in zip(names_of, label, strict=True)) or "all"
-        drawn = [*mine, *others[: max(m - len(mine), 0)]]
-        chosen |= {i: (stratum, units[label], len(drawn) / units[label]) for i in drawn}
-        if len(set(drawn)) < len(drawn):
-            raise _twice(population, id)
-    if not chosen:
-        raise OptionError("`n` must ask for at least one unit; got none.")
-    return chosen
-
-
-def _by_size(
-    population: Table, n: int, id: str, predicted: str, size: str, seed: int
-) -> tuple[dict[Hashable, tuple[str, int, float]], int, float]:
-    """Return the units drawn in proportion to size, the number of all units and their total."""
-    name = f"{size} (above 0)"
-    tally = population.binned(name, size, [0.0]).tally([predicted, name], size)
-    if tally.signed:
-        raise DataError(
-            f"Column {size!r} of {population.name} must be at least 0 to draw by it; some values "
-            "are negative.",
-            hint="draw within strata of its size.",
-        )
-    total = float(tally.sums.sum())
-    positive = int(sum(u for key, u in zip(tally.keys, tally.units, strict=True) if key[-1]))
-    N = int(tally.units.sum())
-    if n > positive:
-        raise OptionError(
-            f"`n` may be at most the {positive:,} units with a size above 0; got {n:,}."
-        )
-    if positive < N:
-        warnings.warn(
-            f"{N - positive:,} units have size 0 in {size!r} and cannot be drawn by it. Totals of "
-            f"{size!r} do not need them. For counts, draw at random instead.",
-            TrueupWarning,
-            stacklevel=3,
-        )
-    certain, rest = 0, total
-    for y in population.largest(size, n):
-        if (n - certain) * y < rest:
-            break
-        certain, rest = certain + 1, rest - y
-    rate = (n - certain) / rest if certain < n else 0.0
-    if certain == n:  # the n largest are the draw
-        rate = 1.0 / max(population.largest(size, n)[-1], 1e-300)
-    ids = population.lots(id, [], n, seed, (size, rate))[()]
-    y_of = {plain(i): float(y) for i, y in population.rows([id], value=size, id=id, among=ids)}
-    if len(y_of) < n:
-        raise _twice(population, id)
-    chosen: dict[Hashable, tuple[str, int, float]] = {}
-    for i, y in y_of.items():
-        p = min(rate * y, 1.0)
-        chosen[i] = ("certainty", certain, 1.0) if p == 1.0 else ("by size", N - certain, p)
-    return chosen, N, total
-
-
-def _twice(population: Table, id: str) -> DataError:
-    return DataError(
-        f"Column {id!r} of {population.name} must name each unit once; a drawn unit comes twice.",
-        hint="remove the duplicate rows, or name another column.",
-    )
 
 
 def _shown(

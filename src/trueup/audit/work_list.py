@@ -49,6 +49,18 @@ def own_columns(taken: Collection[str]) -> list[str]:
     return [name if name not in taken else f"trueup_{name}" for name in OWN]
 
 
+def recognise(test_set: Table) -> str | None:
+    """Return the column in which a work list says how it was drawn, and mark the table as one."""
+    kinds = test_set.kinds()
+    for name in ("trueup_drawn", "drawn"):
+        if kinds.get(name) == "text":
+            texts = {plain(row[0]) for row in test_set.rows([name])} - {None}
+            if texts and all(str(text).startswith(MARK) for text in texts):
+                test_set.work_list = True
+                return name
+    return None
+
+
 def read_design(
     population: Table, test_set: Table, columns: Columns, asked: str
 ) -> tuple[Design, str, str] | None:
@@ -56,15 +68,12 @@ def read_design(
 
     Refuse one whose population has changed since, or that contradicts the design `asked` for.
     """
-    kinds = test_set.kinds()
-    found = [name for name in ("trueup_drawn", "drawn") if kinds.get(name) == "text"]
-    for name in found:
-        texts = {plain(row[0]) for row in test_set.rows([name])} - {None}
-        if texts and all(str(text).startswith(MARK) for text in texts):
-            break
-    else:
+    kinds, name = test_set.kinds(), recognise(test_set)
+    if name is None:
         return None
-    if len(texts) > 1 or len(texts) != len({plain(r[0]) for r in test_set.rows([name])}):
+    texts = {plain(row[0]) for row in test_set.rows([name])}
+    if len(texts) > 1:
+        texts -= {None}
         raise DataError(
             f"The rows of {test_set.name} must come from one draw, or none; column {name!r} names "
             f"{len(texts)} and some rows may have none.",

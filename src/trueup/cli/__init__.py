@@ -52,7 +52,10 @@ ESTIMATE = (
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
 ) -> None:
-    """Correct the totals in PREDICTIONS with the audited units in TEST_SET (CSV or Parquet)."""
+    """Correct the totals in PREDICTIONS with the units in TEST_SET.
+
+    Both are CSV, Parquet or Arrow files; TEST_SET has the audited units with their true class.
+    """
     import trueup
 
     labels = labels_of(classes, [P], predictions, options["predicted"], options["text"])
@@ -73,7 +76,10 @@ def check(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Say what is wrong or doubtful with these tables, before any estimate."""
+    """Say what is wrong or doubtful in these tables.
+
+    Run it before any estimate.
+    """
     import json
 
     import trueup
@@ -111,7 +117,10 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
 @main.command()
 @takes("folder seed", "demo")
 def demo(folder: Path, seed: int) -> None:
-    """Make a data set like the paper's, correct it with each method, and compare with the truth."""
+    """Make example data, correct them, and compare with the truth.
+
+    The data are like the paper's: companies, some of which are webshops, and their turnover.
+    """
     from trueup.cli.demo import run_demo
 
     with quiet_warnings():

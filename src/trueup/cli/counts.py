@@ -14,11 +14,11 @@ from trueup.cli.options import COLUMNS, labels_of, takes, takes_tables
 def counts(
     predictions: str, test_set: str, classes: str | None, as_json: bool, **options: Any
 ) -> None:
-    """Count PREDICTIONS and TEST_SET, and print the numbers that `trueup numbers` takes.
+    """Count both tables, to correct the numbers elsewhere.
 
-    Prints the command itself; with --json the numbers by name, which are also the arguments of
-    `trueup.correct_counts`. With a value, `trueup correct` knows more than these numbers say: how
-    large the single units are.
+    Prints the command `trueup numbers` with the numbers of PREDICTIONS and TEST_SET; with --json
+    the numbers by name, which are also the arguments of `trueup.correct_counts`. For totals,
+    `trueup correct` is better: these numbers do not say how large single units are.
     """
     import json
 

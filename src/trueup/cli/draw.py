@@ -14,9 +14,10 @@ from trueup.cli.options import WRITTEN, takes
     f"n id within by-prediction size allocation predicted true show seed {WRITTEN} output", "draw"
 )
 def draw(predictions: str, output: str, **options: Any) -> None:
-    """Draw the units of PREDICTIONS to label, and write a work list that records how.
+    """Draw the units of PREDICTIONS to label, as a work list.
 
-    Fill in its column of true classes, and pass it to `trueup correct` as TEST_SET.
+    The list records how it was drawn. Fill in its column of true classes, and pass it to
+    `trueup correct` as TEST_SET.
     """
     import warnings
 

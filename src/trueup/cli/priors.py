@@ -91,10 +91,6 @@ def _one(words: list[str]) -> str:
     return word
 
 
-def _hierarchical(words: list[str]) -> Any:
-    return prior.hierarchical(**_numbers(words, "error", "sd", "between"))
-
-
 # Each with an example: what stands before its first colon is the name.
 MAKERS: dict[str, Callable[[list[str]], Any]] = {
     "from-counts:matrix.csv:0.5": _from_counts,
@@ -102,7 +98,9 @@ MAKERS: dict[str, Callable[[list[str]], Any]] = {
     "diagonal:2": lambda words: prior.diagonal(float(_one(words))),
     "dirichlet:alpha.csv": _dirichlet,
     "logistic-normal:0.1:1": lambda words: prior.logistic_normal(**_numbers(words, "error", "sd")),
-    "hierarchical:0.15": _hierarchical,
+    "hierarchical:0.15": lambda words: prior.hierarchical(
+        **_numbers(words, "error", "sd", "between")
+    ),
     "truncated:0.5-1": lambda words: prior.truncated(recall=_range(_one(words))),
     "symmetric:0.3": lambda words: prior.symmetric(**_numbers(words, "sd")),
     "ordered": lambda words: prior.ordered(**_numbers(words)),

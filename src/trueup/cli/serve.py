@@ -9,9 +9,9 @@ from trueup.cli.options import takes
 @click.command(cls=Command)
 @takes("host port max-upload open")
 def serve(host: str, port: int, max_upload: str, open_page: bool | None) -> None:
-    """Open a page where numbers or files can be corrected without any code.
+    """Open a web page to correct numbers or files.
 
-    It is for this machine only, and needs no internet.
+    Only this machine can reach the page, and it needs no internet.
     """
     from trueup.errors import OptionError
 

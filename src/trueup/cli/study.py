@@ -24,9 +24,10 @@ CASE = (
 def compare(
     plot: str | None, as_json: bool, quiet: bool, test_size: list[float] | None, **options: Any
 ) -> None:
-    """See how every method would do on your case, by simulation with a known truth.
+    """See how well each method would do on data like yours.
 
-    The case is PREDICTIONS and TEST_SET (CSV or Parquet), or what you assume:
+    Your case is simulated, so that the truth is known. It is PREDICTIONS and TEST_SET (CSV or
+    Parquet), or what you assume:
 
     trueup compare --rates 0.9 --base-rates 0.1,0.9 --units 20000 --test-size 200
     """
@@ -64,9 +65,10 @@ def plan(
     cost: str,
     **options: Any,
 ) -> None:
-    """Say how many units to label for a wanted precision, and which next.
+    """Say how many units to label, and which next.
 
-    From PREDICTIONS and a pilot TEST_SET, from PREDICTIONS and assumed rates, or all assumed:
+    The plan is for a precision that you want. It starts from PREDICTIONS and a pilot TEST_SET, from
+    PREDICTIONS and assumed rates, or from assumptions alone:
 
     trueup plan --rates 0.9 --base-rates 0.1,0.9 --units 20000 --half-width 200
     """
@@ -96,7 +98,10 @@ def plan(
 @click.argument("what", type=click.Choice(["examples", "table1", "figures"]), default="examples")
 @takes("replications seed folder json", "paper")
 def paper(what: str, replications: int, seed: int, folder: Path, as_json: bool) -> None:
-    """Reproduce the paper (Meertens et al., 2019): its examples, Table 1 or its figures."""
+    """Reproduce the paper's examples, Table 1 or figures.
+
+    The paper is Meertens, Diks, van den Herik and Takes (2019).
+    """
     with progress_bar() as bar, quiet_warnings():
         if what == "examples":
             from trueup.paper.examples import print_examples

@@ -11,10 +11,10 @@ from trueup.cli.options import takes
 def verify(
     quick: bool, seed: int | None, processes: int | None, as_json: bool, quiet: bool
 ) -> None:
-    """Check that intervals cover and figures are right: one table, exit code 1 if any is not.
+    """Check that intervals cover and figures are right.
 
-    Simulation-based calibration, coverage and error over a grid of cases with a known truth, and
-    published figures.
+    Prints one table: simulation-based calibration, coverage and error over a grid of cases with a
+    known truth, and published figures. The exit code is 1 if anything is not as it should be.
     """
     import json
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -103,31 +103,26 @@ class Counts:
             found[(slice(self.K), at) if rows else at] = x
             return found
 
-        return replace(
-            self,
-            classes=labels,
-            columns=None,
-            bands=None,
-            **{name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS},
-        )
+        arrays: Any = {name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS}
+        return replace(self, classes=labels, columns=None, bands=None, **arrays)
 
     def unscored(self) -> Counts:
         """Return cells without bands of the score: added up over them."""
         S = self.score_bands
         if S == 1:
             return self
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        added: Any = {
-            name: None if x is None else x.reshape(*x.shape[:-1], -1, S).sum(axis=-1)
-            for name, x in arrays.items()
-        }
+        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, S).sum(axis=-1))
         return replace(self, **added, score=None, score_bands=1)
 
     def part(self, which: Any) -> Counts:
         """Return one part, or some of them."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        found: Any = {name: None if x is None else x[which] for name, x in arrays.items()}
+        found = self._each(lambda x: x[which])
         return Counts(self.classes, **found, signed=self.signed, columns=self.columns)
+
+    def _each(self, change: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return every array, changed; None stays None."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return {name: None if x is None else change(x) for name, x in arrays.items()}
 
 
 def split(
@@ -259,16 +254,7 @@ def _predicted_labels(
         more = tuple(f"column {h + 1}" for h in range(len(classes), L))
         return None if len(classes) == L else (classes + more)[:L]
     labels = tuple(map(plain, given))
-    if len(labels) != L:
-        raise ClassError(
-            f"`predicted_classes` must name each of the {L} columns of `test`; got {len(labels)} "
-            "names."
-        )
-    if len(set(labels)) != L:
-        twice = sorted({str(c) for c in labels if labels.count(c) > 1})
-        raise ClassError(
-            f"`predicted_classes` must differ from each other; got {twice} more than once."
-        )
+    _check_names("predicted_classes", labels, L, "columns of `test`")
     if L > MOST_CLASSES:
         raise ClassError(f"There may be at most {MOST_CLASSES} predicted labels; got {L}.")
     return None if labels == classes else labels
@@ -276,13 +262,7 @@ def _predicted_labels(
 
 def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
     """Refuse labels that are too few, too many or the same; before K × K arrays are made."""
-    if len(classes) != K:
-        raise ClassError(
-            f"`classes` must name each of the {K} rows of the matrix; got {len(classes)} names."
-        )
-    if len(set(classes)) != K:
-        twice = sorted({str(c) for c in classes if classes.count(c) > 1})
-        raise ClassError(f"`classes` must differ from each other; got {twice} more than once.")
+    _check_names("classes", classes, K, "rows of the matrix")
     if K < 2:
         raise ClassError(
             f"There must be at least two classes; got {K}: {list(classes)}.",
@@ -293,6 +273,16 @@ def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
             f"There may be at most {MOST_CLASSES} classes; got {K}.",
             hint="is that column really a class? An id or a value gives one class per unit.",
         )
+
+
+def _check_names(option: str, labels: tuple[Hashable, ...], size: int, what: str) -> None:
+    if len(labels) != size:
+        raise ClassError(
+            f"`{option}` must name each of the {size} {what}; got {len(labels)} names."
+        )
+    if len(set(labels)) != size:
+        twice = sorted({str(c) for c in labels if labels.count(c) > 1})
+        raise ClassError(f"`{option}` must differ from each other; got {twice} more than once.")
 
 
 def _check_sums(

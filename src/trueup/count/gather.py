@@ -9,27 +9,23 @@ import numpy as np
 from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands
+from trueup.count.labels import MOST_NAMED, check_columns, labels_of
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.count.scores import FROM_POPULATION, check_score, score_classes, without_value
-from trueup.errors import ClassError, DataError, OptionError
+from trueup.errors import DataError, OptionError
+from trueup.numerics.arrays import Progress
 from trueup.read.aggregated import looks_aggregated
 from trueup.read.table import (
     Missing,
-    Progress,
     Score,
     Table,
     Tally,
-    class_kind,
-    group_kind,
-    plain,
-    require_columns,
 )
 
 BAND, SCORE_BAND = "trueup band", "trueup score band"
 """The columns of fine bands of value and score, while both tables are counted."""
-MOST_NAMED = 5  # how many offenders a message lists
 
 
 def gather(population: Table, test_set: Table, columns: Columns, **options: Any) -> Counts:
@@ -67,7 +63,7 @@ def gather_groups(
         population.name, test_set.name = f"{name} (predictions)", f"{name} (the test set)"
     columns = columns if overlap else replace(columns, id=None)
     value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
-    absent = _check_columns(population, test_set, columns)
+    absent = check_columns(population, test_set, columns)
     test_parts = strata if absent else parts
     score = columns.score if bands else ()
     bands = bands and value is not None and not strata
@@ -100,7 +96,9 @@ def gather_groups(
     else:
         keys = [*test_parts, columns.true, columns.predicted]
         audited = test_set.tally(keys, value, **how)
-    labels, predicted = _labels(classes, (population, test_set), columns, (whole, audited), design)
+    labels, predicted = labels_of(
+        classes, (population, test_set), columns, (whole, audited), design
+    )
     notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
     notes += _aggregated(population, whole, audited, overlap)
     if absent:
@@ -235,120 +233,6 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     found.warnings.append(words + " They inform the whole, but no group.")
 
 
-def _check_columns(population: Table, test_set: Table, columns: Columns) -> list[str]:
-    """Check columns and their kinds; return the columns of groups that the test set lacks."""
-    predicted, true, match = columns.predicted, columns.true, columns.id
-    wanted = [predicted, *filter(None, (columns.value, match))]
-    parts = (*columns.parts, *columns.drawn_within)
-    kinds = require_columns(population, [*wanted, *parts])
-    test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
-    require_columns(population, columns.score)
-    if match is None and (absent := [x for x in columns.score if x not in test_kinds]):
-        raise DataError(
-            f"{test_set.name} must have the score too; it has no column {absent[0]!r}.",
-            hint="add the column, or name the `id` column: scores then come from the population.",
-        )
-    found = {f"{predicted!r} of {population.name}": class_kind(population, predicted, kinds)}
-    for column in (true, predicted):
-        if column in test_kinds:
-            found[f"{column!r} of {test_set.name}"] = class_kind(test_set, column, test_kinds)
-    if len(set(found.values())) > 1:
-        listed = "; ".join(f"{column}: {kind}" for column, kind in found.items())
-        raise ClassError(
-            f"The class columns must hold the same kind of label; {listed}.",
-            hint="write the classes in the same way in both tables.",
-        )
-    for column in parts:
-        group_kind(population, column, kinds)
-    if match is None:
-        require_columns(test_set, (*columns.strata, *columns.drawn_within))
-    for column in (*filter(None, [match]), *parts):
-        both = {kinds[column], test_kinds.get(column, kinds[column])}
-        if len(both) > 1 and not (column == match and both == {"integer", "number"}):
-            what = "id" if column == match else "label"
-            raise DataError(
-                f"Column {column!r} must hold the same kind of {what} in both tables; in "
-                f"{population.name} it holds {kinds[column]}, in {test_set.name} "
-                f"{test_kinds[column]}.",
-                hint=f"write the {what}s in the same way in both tables.",
-            )
-    return [] if match else [column for column in columns.by if column not in test_kinds]
-
-
-def _labels(
-    given: Sequence[Hashable] | None,
-    tables: tuple[Table, Table],
-    columns: Columns,
-    tallies: tuple[Tally, Tally],
-    design: str,
-) -> tuple[list[Hashable], list[Hashable]]:
-    """Return the classes, and the predicted labels: the classes unless `given` leaves some out."""
-    whole, audited = tallies
-    seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
-    if given is None:
-        orders = [tables[0].order(columns.predicted), tables[1].order(columns.true)]
-        labels = _common_classes(orders, tables, seen)
-        _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
-        return labels, labels
-    listed = [plain(label) for label in given]
-    true = {key[-2] for key in audited.keys}
-    if unknown := sorted(true - set(listed), key=str):
-        raise ClassError(
-            f"{tables[1].name} holds true classes that `classes` does not list: "
-            f"{unknown[:MOST_NAMED]}.",
-            hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
-        )
-    if not seen[0] & set(listed):
-        raise ClassError(
-            f"`classes` must name some of the predicted classes of {tables[0].name}; it holds "
-            f"{sorted(seen[0], key=str)[:MOST_NAMED]}.",
-            hint=f"fix the spelling. Listed: {listed[:20]}.",
-        )
-    return listed, [*listed, *sorted((seen[0] | seen[1]) - set(listed), key=str)]
-
-
-def _refuse_untrue(never: set[Any], labels: list[Hashable], test_set: Table, design: str) -> None:
-    """Ask about predicted labels that no audited unit has as truth, where the answer is at stake.
-
-    A test set drawn within true classes, or elsewhere, says nothing of the share of a class that
-    it lacks: the class would get whatever the prior allows.
-    """
-    if design not in ("by_class", "shifted") or not never:
-        return
-    named = sorted(never, key=str)
-    rest = [label for label in labels if label not in never]
-    raise ClassError(
-        f"No unit of {test_set.name} is truly {named[:MOST_NAMED]}, so that a test set with design "
-        f"{design!r} says nothing of how many there are.",
-        hint=f"if that is no class but a label such as 'unknown', list the others: classes="
-        f"{rest[:20]}; if units can truly be of it, audit some, or list all classes to go on.",
-    )
-
-
-def _common_classes(
-    orders: Sequence[list[Hashable] | None],
-    tables: tuple[Table, Table],
-    seen: tuple[set[Any], set[Any]],
-) -> list[Hashable]:
-    """Return the classes in the order of an ordered categorical; otherwise sorted."""
-    for here, there in ((0, 1), (1, 0)):
-        if unknown := sorted(seen[here] - seen[there], key=str):
-            raise ClassError(
-                f"{tables[here].name} holds classes that {tables[there].name} never names: "
-                f"{unknown[:MOST_NAMED]}.",
-                hint="list all classes with classes=[...] (--classes), or fix the spelling. "
-                f"Known: {sorted(seen[there], key=str)[:20]}.",
-            )
-    found = {tuple(x for x in order if x in seen[0]) for order in orders if order}
-    if len(found) > 1:
-        listed = " and ".join(str(list(order)) for order in sorted(found))
-        raise ClassError(
-            f"Ordered class columns must have the same order in both tables; got {listed}.",
-            hint="list all classes in order with classes=[...].",
-        )
-    return list(found.pop()) if found else sorted(seen[0])
-
-
 def _aggregated(population: Table, whole: Tally, audited: Tally, overlap: bool) -> list[str]:
     """Say so when rows seem to stand for many units, or when their values are taken as equal."""
     if not getattr(population, "exact", True):
@@ -376,8 +260,6 @@ def _aggregated(population: Table, whole: Tally, audited: Tally, overlap: bool) 
 def _left_out(table: Table, tally: Tally) -> list[str]:
     if not tally.rows_left_out:
         return []
-    reasons = ", ".join(f"{column!r} of {count:,}" for column, count in tally.left_out.items())
-    return [
-        f"Rows of {table.name} that were left out: {tally.rows_left_out:,}. No usable value"
-        + (f" in {reasons}." if reasons else " for them in the population.")
-    ]
+    reasons = ", ".join(f"{count:,} in {column!r}" for column, count in tally.left_out.items())
+    words = f"Left out {tally.rows_left_out:,} rows of {table.name} without a usable value"
+    return [f"{words}: {reasons}." if reasons else f"{words} in the population."]

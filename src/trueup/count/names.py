@@ -44,7 +44,7 @@ class Columns:
         if self.drawn_within and self.parts:
             raise OptionError(
                 "`drawn_within` cannot be combined with `by` or `strata` yet.",
-                hint="leave those out for the whole, or correct each group's tables by themselves.",
+                hint="leave those out, or correct each group as tables of its own.",
             )
         for name in self.by:
             if name.casefold() in TAKEN:

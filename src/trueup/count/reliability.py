@@ -4,8 +4,6 @@ The estimate believes only the order of the scores within a predicted class. Her
 with what they say as probabilities, which users and other methods may believe.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

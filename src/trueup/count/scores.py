@@ -40,7 +40,7 @@ def refuse_with_score(asked: Mapping[str, Any]) -> None:
     methods = WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
     if asked.get("method", "auto") not in methods:
         raise OptionError(
-            f"Method {asked['method']!r} has no use for `score`; with design {design!r} these have:"
+            f"Method {asked['method']!r} cannot use `score`; with design {design!r} these can:"
             f" {', '.join(map(repr, methods))}.",
             hint="leave out `score`, or use method='auto'.",
         )
@@ -88,8 +88,8 @@ def check_score(
         ]
     if cells is None:
         raise DataError(
-            f"The audited units must have the scores that they have in the population; by {named} "
-            "some bands hold more audited units than units.",
+            f"The audited units must have the scores that they have in the population; by {named}, "
+            "some bands hold more audited units than the population has there.",
             hint="use scores of the same model for both tables, name the `id` column, or set "
             "overlap=False (--no-overlap) if the test set comes from elsewhere.",
         )

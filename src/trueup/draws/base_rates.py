@@ -3,12 +3,12 @@
 import numpy as np
 
 from trueup.draws.contingency import solve_Q
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.simplex_normal import draw_simplex_normal
 
 
-def draw_beta(P: Floats, v_hat: Integers, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def draw_beta(P: Floats, v_hat: Integers, rng: Rng) -> tuple[Floats, Floats]:
     """Draw the base rates given P and v̂, on the simplex, with the log of each draw's weight.
 
     v̂/N estimates Pᵀβ with variance (diag ρ − ρρᵀ)/N, ρ = v̂/N, so β is normal around Qρ with
@@ -17,7 +17,7 @@ def draw_beta(P: Floats, v_hat: Integers, rng: np.random.Generator) -> tuple[Flo
     return _normal_beta(P, v_hat / v_hat.sum(), v_hat.sum(), rng)
 
 
-def exact_beta(P: Floats, v_hat: Integers, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def exact_beta(P: Floats, v_hat: Integers, rng: Rng) -> tuple[Floats, Floats]:
     """Draw β given P and v̂ ~ Mult(N, Pᵀβ), uniform on the simplex before v̂ is seen.
 
     Then ρ = Pᵀβ is Dir(v̂ + 1), held to where β = Qρ ≥ 0: the weight of the other draws is 0.
@@ -28,7 +28,7 @@ def exact_beta(P: Floats, v_hat: Integers, rng: np.random.Generator) -> tuple[Fl
     return beta, np.where(inside, 0.0, -np.inf)
 
 
-def weigh_beta(P: Floats, v_hat: Integers, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def weigh_beta(P: Floats, v_hat: Integers, rng: Rng) -> tuple[Floats, Floats]:
     """Draw from the same distribution where practically no draw of `exact_beta` has a weight.
 
     Normal draws on the simplex are a proposal, around r = (v̂ + 1)/(N + K). Their density is
@@ -43,9 +43,7 @@ def weigh_beta(P: Floats, v_hat: Integers, rng: np.random.Generator) -> tuple[Fl
     return beta, log_weight + likelihood + more / 2 * ((rho - r) ** 2 / r).sum(axis=1)
 
 
-def _normal_beta(
-    P: Floats, rho: Floats, N: np.integer, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def _normal_beta(P: Floats, rho: Floats, N: np.integer, rng: Rng) -> tuple[Floats, Floats]:
     Q = np.linalg.inv(np.swapaxes(P, 1, 2))
     spread = (Q * rho) @ np.swapaxes(Q, 1, 2)
     centre = Q @ rho

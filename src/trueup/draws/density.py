@@ -15,7 +15,7 @@ from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 
@@ -98,7 +98,7 @@ def back(x: Floats, it: Posterior) -> tuple[Floats, Floats | None]:
     return P, columns(P, np.exp(more[1])) if it.random_rho else None
 
 
-def starts(it: Posterior, size: int, rng: np.random.Generator) -> Floats:
+def starts(it: Posterior, size: int, rng: Rng) -> Floats:
     """Find `size` possible simplices (size, J, K), as near to the data as the prior allows."""
     K = len(it.a)
     for share, correct in SEARCH:

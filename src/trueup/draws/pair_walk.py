@@ -13,7 +13,7 @@ import numpy as np
 
 from trueup.draws.density import Posterior, back, log_density, starts
 from trueup.draws.settings import Settings
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.diagnostics import ess, rhat
 
 CHAINS = 64
@@ -47,7 +47,8 @@ def draw_pairs(it: Posterior, settings: Settings) -> tuple[Floats, Floats | None
             if settings.progress is not None and i % 20 == 0:
                 settings.progress((done + i) / total)
         run = np.stack(kept_all, axis=1)  # (chains, sweeps, J, K)
-        worst, least = _examine(run)
+        cells = np.moveaxis(run.reshape(*run.shape[:2], -1), -1, 0)
+        worst, least = max(map(rhat, cells)), min(map(ess, cells))
         enough = worst < MOST_RHAT and least >= min(0.5 * settings.draws, 2000)
         if enough or time.monotonic() > deadline:
             break
@@ -78,7 +79,7 @@ def _sweep(
     pairs: list[tuple[int, int, int]],
     step: Floats,
     it: Posterior,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Floats:
     """Move every pair once in every chain; return the share of chains in which each moved."""
     moved = np.empty(len(pairs))
@@ -97,10 +98,3 @@ def _sweep(
         x[accept], height[accept] = new[accept], new_height[accept]
         moved[i] = accept.mean()
     return moved
-
-
-def _examine(run: Floats) -> tuple[float, float]:
-    """R-hat and effective draws of the worst component; those of ten and more simplices thinned."""
-    flat = run.reshape(*run.shape[:2], -1)
-    cells = range(flat.shape[2])
-    return max(rhat(flat[:, :, i]) for i in cells), min(ess(flat[:, :, i]) for i in cells)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trueup.numerics import special
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.concentration import LOG_MOST, log_middle
 
 LEAST_LOG = 340.0
@@ -46,7 +46,7 @@ class Data(NamedTuple):
     gamma: Floats
 
 
-def _apart(x: Floats, mine: slice, other: slice, dims: int, rng: np.random.Generator) -> Floats:
+def _apart(x: Floats, mine: slice, other: slice, dims: int, rng: Rng) -> Floats:
     """Draw steps (…, mine): the difference of two chains of the other half, times a factor.
 
     The factor is one for all classes, and differs between the strata, or rows, on the last axis but
@@ -61,13 +61,11 @@ def _apart(x: Floats, mine: slice, other: slice, dims: int, rng: np.random.Gener
     return np.asarray(factor * (first - second))
 
 
-def _accept(gain: Floats, rng: np.random.Generator) -> Bools:
+def _accept(gain: Floats, rng: Rng) -> Bools:
     return np.asarray(-rng.standard_exponential(gain.shape) < gain)
 
 
-def move_strata(
-    state: State, mine: slice, other: slice, data: Data, rng: np.random.Generator
-) -> State:
+def move_strata(state: State, mine: slice, other: slice, data: Data, rng: Rng) -> State:
     """Move c and ρ of each stratum given (κ, m), then one column of c, or both again for K = 2."""
     now = state.some(mine)
     c, rho, a, b = now.c, now.rho, np.exp(now.a), np.exp(now.b)
@@ -101,9 +99,7 @@ def _stratum_density(c: Floats, rho: Floats, a: Floats, b: Floats, data: Data) -
     return np.where(low > -LEAST_LOG, value, -np.inf)
 
 
-def move_common(
-    state: State, mine: slice, other: slice, data: Data, rng: np.random.Generator
-) -> State:
+def move_common(state: State, mine: slice, other: slice, data: Data, rng: Rng) -> State:
     """Move κ_g m_g of each row, and κ_0 μ, given the rates of all strata, twice."""
     now = state.some(mine)
     log_beta = now.log_beta()
@@ -145,9 +141,7 @@ def _log_volume(a: Floats, kappa: Floats) -> Floats:
     return np.asarray(value + np.log((a / kappa / inside).sum(axis=0)) - special.gammaln(kappa))
 
 
-def move_row(
-    state: State, mine: slice, other: slice, g: int, data: Data, rng: np.random.Generator
-) -> State:
+def move_row(state: State, mine: slice, other: slice, g: int, data: Data, rng: Rng) -> State:
     """Move m_g, then κ_g, together with row g of every stratum.
 
     ρ stays, so that v̂ hardly minds; μ goes with the mean of β, which shifts in all strata alike.

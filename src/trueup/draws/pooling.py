@@ -21,17 +21,15 @@ moves.
 Arrays are (classes …, strata, chains).
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from trueup.draws.pooled_moves import Data, State, move_common, move_row, move_strata, normal
 from trueup.draws.settings import SECONDS
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.numerics.concentration import MIDDLE
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.prior import Concentrations
@@ -62,11 +60,11 @@ def draw_pooled(
     v_hat: Integers,
     prior: Concentrations,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     from_population: bool,
     seconds: float = SECONDS,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Pooled:
     """Draw P and β of all J strata from their joint posterior.
 
@@ -143,7 +141,7 @@ def _collect(states: list[State], order: Integers) -> tuple[Floats, Floats, Floa
     return P / P.sum(axis=3, keepdims=True), beta / beta.sum(axis=2, keepdims=True), a, b
 
 
-def _start(data: Data, chains: int, rng: np.random.Generator) -> State:
+def _start(data: Data, chains: int, rng: Rng) -> State:
     """Start chains apart: the rates of all strata together, mixed with each stratum's own."""
     K, _, J, _ = data.n.shape
     n = data.n[..., 0].sum(axis=2)[..., None] + data.alpha
@@ -159,7 +157,7 @@ def _start(data: Data, chains: int, rng: np.random.Generator) -> State:
     return State(normal(c, 0), normal(rho, 0), a, b)
 
 
-def _sweeps(state: State, data: Data, rng: np.random.Generator) -> Iterator[State]:
+def _sweeps(state: State, data: Data, rng: Rng) -> Iterator[State]:
     """Move all chains, sweep after sweep: strata given (κ, m), (κ, m) given strata, and both."""
     K, C = state.b.shape
     halves = (slice(0, C // 2), slice(C // 2, C))

@@ -22,7 +22,7 @@ from trueup.draws.samplers.contradiction import RARE as RARELY
 from trueup.draws.settings import Settings
 from trueup.draws.theorem1 import posterior
 from trueup.errors import EstimateError, OptionError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.blocks import in_blocks
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.weights import effective_size, pareto_k
@@ -144,7 +144,7 @@ def _joint(counts: Counts, rest: Counts, settings: Settings) -> Draw:
     a = (prior.alpha + counts.n).T
     ahead = prior.alpha.sum(axis=0) + counts.v_hat
 
-    def some(part: slice, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    def some(part: slice, rng: Rng) -> tuple[Floats, Floats, Floats]:
         size = part.stop - part.start
         c = np.swapaxes(draw_dirichlet(a, size, rng), 1, 2)
         rho = draw_dirichlet(ahead, size, rng)
@@ -212,9 +212,9 @@ def _known(P: Floats, counts: Counts, rest: Counts, settings: Settings) -> Draw:
         if np.isfinite(log_weight).mean() < RARE:
             draw_rates = weigh_beta
             info["warnings"] = [
-                "The predicted counts hardly fit the rates `P`: of the shares that could give "
-                f"them, fewer than {RARE:.0%} leave every class at 0 or more. The answer is "
-                "rough; do the rates hold for this population?"
+                "The predicted counts hardly fit the rates `P`: in more than "
+                f"{1 - RARE:.0%} of the cases that chance allows, some class would have fewer than "
+                "0 units. The answer is rough. Do the rates hold for this population?"
             ]
 
     def draw(size: int) -> Rates:

@@ -1,8 +1,6 @@
 """How an estimate is to be made: the options, checked once."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng, as_floats, fresh_seed
 from trueup.prior import Concentrations, Regression, resolve_prior
 
 DESIGNS = ("random", "by_prediction", "by_class", "shifted")
@@ -51,8 +49,8 @@ class Settings:
     draws: int
     interval: float
     seed: int
-    rng: np.random.Generator
-    progress: Callable[[float], None] | None = None
+    rng: Rng
+    progress: Progress | None = None
     P: Floats | None = None  # draws of P from elsewhere, (R, K, K)
     regression: Regression | None = None
     executor: Executor | None = None
@@ -76,16 +74,16 @@ def make_settings(
     L: int | None = None,
     classes: Sequence[Hashable] | None = None,
     P: ArrayLike | None = None,
-    design: str,
-    method: str,
-    prior: object,
-    noise: bool,
-    overlap: bool | None,
-    draws: int | None,
-    interval: float,
-    seed: int | None,
+    design: str = "random",
+    method: str = "auto",
+    prior: object = "perks",
+    noise: bool = True,
+    overlap: bool | None = None,
+    draws: int | None = DRAWS,
+    interval: float = 0.95,
+    seed: int | None = None,
     seconds: float = SECONDS,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.
@@ -114,7 +112,7 @@ def make_settings(
             hint=f"ask for {MOST_CELLS // cells:,} draws or fewer.",
         )
     if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = fresh_seed()
     return Settings(
         design=design,
         asked=asked,
@@ -148,10 +146,7 @@ def _rectangular(K: int, L: int | None, method: str, P: ArrayLike | None) -> Non
 def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:
     """Check contingency matrices from elsewhere: one, or draws of it."""
     one_of("method", method, ("constrained", "bayes", "full"))
-    try:
-        P = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        P = np.empty(0)
+    P = as_floats(given)
     if P.ndim == 2:
         P = P[None]
     if P.shape[1:] != (K, K) or not len(P):
@@ -172,11 +167,11 @@ def _known_rates(given: ArrayLike, K: int, method: str) -> Floats:
 
 def check_options(
     *,
-    design: str,
-    method: str,
-    draws: int | None,
-    interval: float,
-    seed: int | None,
+    design: str = "random",
+    method: str = "auto",
+    draws: int | None = DRAWS,
+    interval: float = 0.95,
+    seed: int | None = None,
     seconds: float = SECONDS,
 ) -> None:
     """Check what can be checked before any table is read."""

@@ -47,7 +47,7 @@ class GroupFigures:
 
     by: tuple[str, ...]
     labels: list[tuple[Hashable, ...]]
-    figures: dict[str, Floats | None]
+    figures: Mapping[str, Floats | None]
     draws: Floats | None
 
 

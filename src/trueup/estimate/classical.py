@@ -300,8 +300,8 @@ def no_width(sd: Floats, classes: Sequence[object]) -> list[str]:
     if not flat:
         return []
     return [
-        f"The test set shows no variation for {flat}, so their intervals have no width: that is"
-        " too sure. The Bayesian methods do not have this fault."
+        f"The test set shows no variation for {flat}, so their intervals have no width, which"
+        " cannot be right. The Bayesian methods do not have this fault."
     ]
 
 

@@ -1,13 +1,10 @@
 """Estimates per group (`by`) and with error rates per stratum (`strata`), from the same methods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups import Whole, base_rates, correct_groups, mean_values
 from trueup.aggregate.groups.quantiles import figures as summary
@@ -16,15 +13,13 @@ from trueup.count.parts import GroupCounts, Parts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import OptionError
 from trueup.estimate.answer import Answer, GroupFigures
-from trueup.estimate.assumptions import rates_differ
-from trueup.estimate.design import DOUBTFUL
+from trueup.estimate.doubts.design import DOUBTFUL
+from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.result import Estimate
 from trueup.estimate.strata import Stratum, draw_regressed, draw_together
+from trueup.numerics.arrays import Floats
 
-__all__ = ["estimate_parts"]
-
-Floats = NDArray[np.float64]
 Native = Callable[[dict[str, list[Any]]], Any]
 
 # With `by` and `strata` together all draws are in memory at once.
@@ -147,7 +142,6 @@ def _groups(
         "interval": settings.interval,
         "executor": settings.executor,
     }
-    names = ("estimate", "mean", "sd", "lower", "upper")
     if not stratified:
         (one,) = strata
         data = _data(groups.counts, slice(None), settings.overlap)
@@ -158,9 +152,7 @@ def _groups(
         answer = correct_groups(
             whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )
-        summed = (answer.median, answer.mean, answer.sd, answer.lower, answer.upper)
-        figures: dict[str, Floats | None] = {"naive": groups.counts.naive}
-        figures |= dict(zip(names, summed, strict=True))
+        figures = {"naive": groups.counts.naive} | answer.figures
         info: dict[str, Any] = {"groups": B, "draws_kept": answer.draws is not None}
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
@@ -187,8 +179,7 @@ def _groups(
         if settings.progress is not None:
             settings.progress((j + 1) / len(strata))
     every = summary(draws, settings.interval, discrete=not counts.totals)
-    figures = {"naive": groups.counts.naive}
-    figures |= dict(zip(names, every, strict=True))
+    figures = {"naive": groups.counts.naive} | every
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
 

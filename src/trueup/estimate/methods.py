@@ -1,17 +1,13 @@
 """Each method by name, from the bag of counts to an `Estimate`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
-from trueup.aggregate.larger import class_squares, resampled
 from trueup.audit.units import Units, design_effect, fewer, weighted_difference
 from trueup.count.counts import Counts, split
 from trueup.count.reliability import given_probabilities
@@ -19,25 +15,24 @@ from trueup.draws.base_rates import columns, draw_beta
 from trueup.draws.contingency import solve_Q
 from trueup.draws.rates import Rates, rates_of
 from trueup.draws.settings import POSTERIORS, Settings
-from trueup.errors import EstimateError, OptionError
+from trueup.errors import EstimateError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
-from trueup.estimate.assumptions import far_means, hardly_seen
-from trueup.estimate.cautions import alike_values, cautions, correction_warning, labels_to_pay
 from trueup.estimate.cell_totals import MOST_CLASSES, cell_totals, in_cells, stratified
+from trueup.estimate.condition import Drawn, condition
+from trueup.estimate.doubts.cautions import (
+    alike_values,
+    cautions,
+    correction_warning,
+    labels_to_pay,
+)
+from trueup.estimate.doubts.values import far_means, hardly_seen
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats
-from trueup.numerics.weights import effective_size, resample
 
-# Conditioning keeps drawing until this share of the wanted draws is effective ...
-ENOUGH = 0.8
-# ... or until this many times as many were drawn.
-MOST_POOLS = 10
 SHOWN = ("estimate", "sd", "lower", "upper")
-# Samplers whose draws come chain by chain; those of the others are in random order.
-BY_CHAIN = ("nuts", "pair walk")
 
 
 def estimate(
@@ -151,54 +146,6 @@ def finish(
     return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
 
 
-def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
-    """Return the figures of a larger population that the table is a random sample of.
-
-    Counts: with M the table's own on a draw, shares are Dir(M + 1/K), and the units beyond the
-    table multinomial. Totals: `aggregate.larger`. For an infinite population the figures are shares
-    times the table's size. None is a table with survey weights, whose figures are expanded already.
-    """
-    counts, U = result.counts, result.whole
-    named = "`weight`" if sample_of is None else "`sample_of`"
-    if U is None or result.M is None or result.groups is not None:
-        raise OptionError(
-            f"{named} needs figures of the whole and a method with draws; got groups or a method "
-            "without draws.",
-            hint="leave out `by`, and use method='auto'.",
-        )
-    size = np.inf if sample_of is None else sample_of
-    if not size >= counts.N:
-        raise OptionError(
-            f"`sample_of` must be at least the {counts.N:,} units of the table, or inf; "
-            f"got {size:g}."
-        )
-    rng = np.random.Generator(np.random.SFC64([seed, 1]))
-    scale = 1.0 if np.isinf(size) else size / counts.N
-    if counts.u_hat is not None:
-        if counts.w_hat is None:
-            raise OptionError(
-                f"{named} with totals needs the sum of squares per predicted class.",
-                hint="give `predicted_squares`.",
-            )
-        S = class_squares(U, result.M, counts.v_hat, counts.u_hat, counts.w_hat)
-        draws = scale * resampled(U, S, counts.N, 1 - counts.N / size, rng)
-    else:
-        gamma = rng.standard_gamma(np.maximum(U, 0.0) + 1 / counts.K)
-        share = gamma / gamma.sum(axis=1, keepdims=True)
-        if np.isinf(size):
-            draws = share * U.sum(axis=1)[:, None]
-        else:
-            draws = U + rng.multinomial(int(size) - counts.N, share)
-    interval = result.info["interval"]
-    figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
-    info = result.info | monte_carlo_errors(
-        draws, result.info["ess"], interval, result.info.get("ess_tails")
-    )
-    if sample_of is not None:
-        info["sample_of"] = "inf" if np.isinf(size) else int(size)
-    return replace(result, whole=draws, _figures=figures, info=info)
-
-
 def _naive(counts: Counts, settings: Settings) -> Answer:
     return Answer(estimate=counts.naive)
 
@@ -253,7 +200,7 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
         info = rates.info | told | ({"warnings": warnings} if warnings else {})
         return Drawn(found.u, rates.P, beta, M, rates.log_weight, log_weight, info)
 
-    answer = _condition(weighted, 0.0 if paper else known, settings)
+    answer = condition(weighted, 0.0 if paper else known, settings)
     return answer if paper else _far(answer, counts)
 
 
@@ -280,18 +227,6 @@ def _far(answer: Answer, counts: Counts) -> Answer:
     return replace(answer, info=answer.info | {"warnings": warnings})
 
 
-class Drawn(NamedTuple):
-    """Draws of u (R, K), P, β and M with their weights; the paper's steps have no β: (R, 0)."""
-
-    u: Floats
-    P: Floats
-    beta: Floats
-    M: NDArray[Any]
-    of_rates: Floats
-    log_weight: Floats
-    info: dict[str, Any]
-
-
 def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weighted]:
     """The units that were not audited, given the rates: their base rates, and u."""
     P, c = rates.P, rates.c
@@ -306,46 +241,6 @@ def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weigh
         beta = c @ (rest.v_hat / rest.N)
     found = rest_aggregates(c, P, rest, settings)
     return beta, found._replace(log_weight=found.log_weight + log_weight)
-
-
-def _condition(
-    weighted: Callable[[int], Drawn],
-    known: Floats | float,
-    settings: Settings,
-) -> Answer:
-    """Draw until enough draws are effective, and resample the permissible ones by weight."""
-    size, rng = settings.draws, settings.rng
-    u, P, beta, M, of_rates, log_weight, info = weighted(size)
-    if np.isfinite(log_weight[0]) and np.ptp(log_weight) == 0:
-        # draws of NUTS still stand chain by chain
-        by_chain = {"by_chain": info["chains"]} if info.get("sampler") in BY_CHAIN else {}
-        return Answer(u + known, P, beta if beta.size else None, M, info=info | by_chain)
-    # chains that did not converge will not do so if they are run again
-    most = size if info.get("warnings") else MOST_POOLS * size
-    while (ess := effective_size(log_weight)) < ENOUGH * size and len(u) < most:
-        short = len(u) * (1.1 * ENOUGH * size / max(ess, 1.0) - 1)  # what is missing, at this rate
-        more = weighted(int(np.clip(short, size / 4, most - len(u))))
-        u, P, beta, M, of_rates, log_weight = (
-            np.concatenate(x)
-            for x in zip((u, P, beta, M, of_rates, log_weight), more[:6], strict=True)
-        )
-    if ess == 0:
-        raise EstimateError(
-            f"Of {len(u):,} draws, none has totals that are all at least 0.",
-            hint="the test set and the population contradict each other: see `trueup check`.",
-        )
-    kept = resample(log_weight, size, rng).indices
-    warnings = list(info.get("warnings", ()))
-    if ess < 0.1 * size:
-        warnings.append(
-            f"Only {ess:.0f} of {size:,} draws are effective: permissible totals are rare under "
-            "this model. The interval is rough; is the design right?"
-        )
-    permissible = np.exp(np.logaddexp.reduce(log_weight) - np.logaddexp.reduce(of_rates))
-    ess = min(ess, size, info.get("ess") or np.inf)
-    info = info | {"permissible": float(permissible), "ess": float(ess), "warnings": warnings}
-    beta_kept = beta[kept] if beta.size else None
-    return Answer(u[kept] + known, P[kept], beta_kept, M[kept], info=info)
 
 
 def _classical(

@@ -182,9 +182,7 @@ class Estimate:
         self, by: tuple[str, ...], labels: list[tuple[Hashable, ...]], naive: Floats, draws: Floats
     ) -> GroupFigures:
         found = summary(draws, self.info["interval"], discrete=not self.counts.totals)
-        names = ("estimate", "mean", "sd", "lower", "upper")
-        figures = {"naive": naive} | dict(zip(names, found, strict=True))
-        return GroupFigures(by, labels, figures, draws)
+        return GroupFigures(by, labels, {"naive": naive} | found, draws)
 
     def mean_value(self) -> list[dict[str, Any]]:
         """Return the mean value per unit of each class (its total / its units), with interval."""

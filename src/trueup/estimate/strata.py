@@ -1,9 +1,6 @@
 """Strata whose error rates are drawn together: pooled, or bins that share one logistic model."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +12,11 @@ from trueup.draws.nuts import draw_regression
 from trueup.draws.pooling import draw_pooled
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError, OptionError
+from trueup.estimate.condition import Drawn, condition
 from trueup.numerics.arrays import Floats
-from trueup.numerics.weights import effective_size, resample
 
 
-@dataclass(frozen=True, eq=False)
-class Stratum:
+class Stratum(NamedTuple):
     """One stratum's draws: u and β (R, K) and P (R, K, K), on which its groups build.
 
     `M` (R, K, K) are its units by true and predicted class; `cells` is P over cells of the value.
@@ -75,27 +71,22 @@ def _add_up(
     every: list[Counts], P: Floats, beta: Floats, info: dict[str, Any], settings: Settings
 ) -> tuple[list[Stratum], dict[str, Any]]:
     """Turn joint draws of P (R, J, K, K) and β (R, J, K) into counts or totals of each stratum."""
-    found, log_weight = [], np.zeros(len(P))
-    for j, counts in enumerate(every):
-        rest, known = split(counts, settings.overlap)
-        c = columns(P[:, j], beta[:, j])
-        u = rest_aggregates(c, P[:, j], rest, settings)
-        M = u.M if rest is counts else u.M + counts.n
-        found.append((u.u + known, M))
-        log_weight += u.log_weight
-    ess = effective_size(log_weight)
-    if ess == 0:
-        raise EstimateError(
-            "No draw has totals that are all at least 0 in every stratum.",
-            hint="the test set and a stratum contradict each other: see `trueup check`.",
-        )
-    kept = np.arange(len(P))
-    if np.ptp(log_weight) > 0:
-        kept = resample(log_weight, len(P), settings.rng).indices
-        info = info | {"ess": min(ess, info["ess"])}
-    strata = [
-        Stratum(u[kept], P[kept, j], beta[kept, j], M[kept], {"ess": info["ess"]})
-        for j, (u, M) in enumerate(found)
-    ]
-    method = "joint" if settings.from_population else "full"
-    return strata, info | {"method": method, "warnings": info["warnings"]}
+    splits = [split(counts, settings.overlap) for counts in every]
+
+    def weighted(size: int) -> Drawn:
+        found = [
+            rest_aggregates(columns(P[:, j], beta[:, j]), P[:, j], rest, settings)
+            for j, (rest, _) in enumerate(splits)
+        ]
+        M = [x.M if rest is c else x.M + c.n
+             for x, c, (rest, _) in zip(found, every, splits, strict=True)]  # fmt: skip
+        u, log_weight = np.stack([x.u for x in found], axis=1), sum(x.log_weight for x in found)
+        even = np.zeros(len(P))
+        return Drawn(u, P, beta, np.stack(M, axis=1), even, even + log_weight, info)
+
+    known = np.stack([known for _, known in splits])
+    whole = condition(weighted, known, settings, once=True)
+    ess, arrays = {"ess": whole.info["ess"]}, (whole.draws, whole.P, whole.beta, whole.M)
+    u, kept, rates, M = (np.asarray(x) for x in arrays)
+    strata = [Stratum(u[:, j], kept[:, j], rates[:, j], M[:, j], ess) for j in range(len(every))]
+    return strata, whole.info | {"method": "joint" if settings.from_population else "full"}

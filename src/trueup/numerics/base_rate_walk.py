@@ -12,13 +12,11 @@ few Metropolis steps, period by period, to the exact distribution. All of it for
 once.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 WIDE = 3.0
 """Standard deviation of the first period's log odds around those of equal classes."""
@@ -82,7 +80,7 @@ class Path(NamedTuple):
     common: Floats
     seen: Seen
 
-    def draw(self, rng: np.random.Generator) -> Floats:
+    def draw(self, rng: Rng) -> Floats:
         """Draw a path for each P: base rates (R, T, K)."""
         R, T, k = self.x.shape
         found, later = np.empty_like(self.x), np.zeros((R, k))
@@ -99,7 +97,7 @@ class Path(NamedTuple):
             found[take] = new[take]
         return softmax(found)
 
-    def _move(self, x: Floats, t: int, rng: np.random.Generator) -> None:
+    def _move(self, x: Floats, t: int, rng: Rng) -> None:
         """Take one Metropolis step of period t, in place."""
         R, _, k = x.shape
         new = x.copy()
@@ -129,7 +127,9 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     inverse: Floats = np.linalg.inv(both).astype(np.float64)
     step = inverse / (sigma**2)[:, None, None]  # precision of a step over one period
     start = inverse / WIDE**2
-    x = np.broadcast_to(_first_guess(v, a), (R, T, k)).copy()
+    share = (v + a).sum(axis=0) + 1.0
+    # from the log odds of the predicted classes: errors matter less than most that the walk does
+    x = np.broadcast_to(np.log(share[:-1] / share[-1]), (R, T, k)).copy()
     on = np.arange(R)  # draws whose path still moves
     for _ in range(STEPS):
         score, fisher = _scores(x[on], rates[on], v, a)
@@ -155,12 +155,6 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     common = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(fisher.sum(axis=1) + start))
     total = seen.together(x) - 0.5 * energy + log_walk - 0.5 * log_det
     return Path(x, total, cover, ahead, own, common, seen)
-
-
-def _first_guess(v: Floats, a: Floats) -> Floats:
-    """Log odds of the predicted classes: errors matter less than most of what the walk does."""
-    share = (v + a).sum(axis=0) + 1.0
-    return np.asarray(np.log(share[:-1] / share[-1]))
 
 
 def _scores(x: Floats, rates: Floats, v: Floats, a: Floats) -> tuple[Floats, Floats]:

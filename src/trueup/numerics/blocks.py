@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
-import numpy as np
+from trueup.numerics.arrays import Rng
 
 Block = TypeVar("Block")
 
@@ -22,12 +22,7 @@ MOST_WAITING = 64
 
 
 def in_blocks(
-    work: Callable[[slice, np.random.Generator], Block],
-    size: int,
-    each: int,
-    rng: np.random.Generator,
-    *,
-    block: int | None = None,
+    work: Callable[[slice, Rng], Block], size: int, each: int, rng: Rng, *, block: int | None = None
 ) -> Iterator[Block]:
     """Yield ``work(part, generator)`` for consecutive parts of `size` draws, in order.
 

@@ -5,14 +5,12 @@ With a large κ groups hardly differ, and each is drawn towards μ; with κ near
 κ and μ are drawn from their posterior by a random walk on log a.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 
 from trueup.numerics import special
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 Prior = Callable[[Floats], Floats]
 
@@ -27,12 +25,6 @@ def log_middle(kappa: Floats) -> Floats:
     return np.asarray(np.log(kappa) - 2.0 * np.log(kappa + MIDDLE))
 
 
-def _of_sum(log_a: Floats, size: Floats) -> Floats:
-    """The part (…) that depends on κ and the sizes (…, J)."""
-    kappa = np.exp(log_a).sum(axis=-1)[..., None]
-    return np.asarray((special.gammaln(kappa) - special.gammaln(kappa + size)).sum(axis=-1))
-
-
 def _of_classes(log_a: Floats, X: Floats) -> Floats:
     """The part of each class (…, K)."""
     a = np.exp(log_a)[..., None, :]
@@ -41,7 +33,7 @@ def _of_classes(log_a: Floats, X: Floats) -> Floats:
 
 
 def walk(
-    log_a: Floats, X: Floats, log_prior: Prior, step: Floats, rng: np.random.Generator
+    log_a: Floats, X: Floats, log_prior: Prior, step: Floats, rng: Rng
 ) -> tuple[Floats, Floats]:
     """One round of a random walk on log a: each class in turn, then all together.
 
@@ -54,8 +46,10 @@ def walk(
     size = X.sum(axis=-1)
 
     def rest(at: Floats) -> Floats:
-        inside = np.abs(np.log(np.exp(at).sum(axis=-1))) <= LOG_MOST
-        return np.where(inside, _of_sum(at, size) + log_prior(at), -np.inf)
+        kappa = np.exp(at).sum(axis=-1)
+        each = special.gammaln(kappa[..., None]) - special.gammaln(kappa[..., None] + size)
+        inside = np.abs(np.log(kappa)) <= LOG_MOST
+        return np.where(inside, each.sum(axis=-1) + log_prior(at), -np.inf)
 
     fit = _of_classes(log_a, X)  # only that of the classes that move is found again
     here = rest(log_a)

@@ -8,7 +8,7 @@ Arrays are (..., K, C): classes, then chains.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 # Below this shape NumPy's gamma draws underflow to 0 often enough for a row of zeros:
 # Pr(X < 1e-308) is about 10^(-308·shape), 1e-31 at 0.1.
@@ -18,7 +18,7 @@ CHUNK = 16_000
 MOST_POWER = 64
 
 
-def draw_dirichlet(a: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
+def draw_dirichlet(a: ArrayLike, size: int, rng: Rng) -> Floats:
     """Draw (size, …, K) from Dir(a), one distribution for each row of `a` (…, K)."""
     a = np.asarray(a, float)
     shape = (size, *a.shape)
@@ -31,7 +31,7 @@ def draw_dirichlet(a: ArrayLike, size: int, rng: np.random.Generator) -> Floats:
     return x
 
 
-def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+def log_gamma(a: Floats, shape: tuple[int, ...], rng: Rng) -> Floats:
     """Logarithms of Gamma(a) draws: G(a) is G(a + 1) U^(1/a), so log G(a) cannot underflow."""
     x = rng.standard_gamma(a + 1.0, size=shape)
     np.log(x, out=x)
@@ -41,7 +41,7 @@ def log_gamma(a: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Fl
     return x
 
 
-def fast_generator(rng: np.random.Generator) -> np.random.Generator:
+def fast_generator(rng: Rng) -> Rng:
     """A generator seeded by another one that draws gammas in seven eighths of the time."""
     return np.random.Generator(np.random.SFC64(rng.integers(2**63, size=4)))
 
@@ -57,7 +57,7 @@ class GammaDraws:
         which = which.reshape(a.shape)
         self.cells = [(float(shape), np.nonzero(which == i)) for i, shape in enumerate(shapes)]
 
-    def fill(self, out: Floats, rng: np.random.Generator) -> None:
+    def fill(self, out: Floats, rng: Rng) -> None:
         """Write draws into `out` (…, C)."""
         size = out.shape[-1]
         for shape, cells in self.cells:
@@ -72,7 +72,7 @@ class GammaDraws:
                 out[cells] = rng.standard_gamma(shape, size=(many, size))
 
 
-def _gammas_of_part(power: int, size: int, rng: np.random.Generator) -> Floats:
+def _gammas_of_part(power: int, size: int, rng: Rng) -> Floats:
     """Gamma(1/power) draws: U^power, kept with probability e^−x, or else 1 + an exponential.
 
     These are the two parts of Ahrens and Dieter's envelope (1974), without a logarithm.
@@ -107,7 +107,7 @@ def normalise(x: Floats) -> tuple[Floats, Floats]:
     return P, x
 
 
-def dirichlet(a: Floats, chains: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def dirichlet(a: Floats, chains: int, rng: Rng) -> tuple[Floats, Floats]:
     """Independent draws of Dir(a) over the last axis of `a`, and their logs: (..., K, chains)."""
     return normalise(log_gamma(a[..., None], (*a.shape, chains), rng))
 

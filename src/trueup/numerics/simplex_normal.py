@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueup.numerics import special
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -40,7 +40,7 @@ _FAR = 8.5
 _FLAT = 1e-5
 
 
-def draw_truncated_normal(a: Floats, b: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def draw_truncated_normal(a: Floats, b: Floats, rng: Rng) -> tuple[Floats, Floats]:
     """Draw standard normals held to [a, b], elementwise; return them and log(Φ(b) − Φ(a)).
 
     The bounds a < b are finite; the logarithm is accurate far out in either tail.
@@ -81,7 +81,7 @@ def draw_truncated_normal(a: Floats, b: Floats, rng: np.random.Generator) -> tup
 
 
 def draw_simplex_normal(
-    mean: Floats, cov: Floats, total: ArrayLike, rng: np.random.Generator
+    mean: Floats, cov: Floats, total: ArrayLike, rng: Rng
 ) -> tuple[Floats, Floats]:
     """Draw u_r ~ N(mean_r, cov_r) held to u ≥ 0, Σ_g u_g = T, with importance weights.
 

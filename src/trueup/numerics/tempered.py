@@ -5,15 +5,13 @@ half of the draws stay effective; after each step draws are resampled and moved 
 whose covariance is that of the draws themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Progress, Rng
 from trueup.numerics.weights import effective_size, resample
 
 HALF = 0.5
@@ -40,8 +38,8 @@ def temper(
     log_base: Callable[[Floats], Floats],
     log_target: Callable[[Floats], Floats],
     moving: int,
-    rng: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
+    rng: Rng,
+    progress: Progress | None = None,
 ) -> Tempered:
     """Turn draws `x` (R, d) of the base into draws of the target.
 
@@ -57,7 +55,8 @@ def temper(
         kept = resample((tau - last) * gain, R, rng).indices
         x, base, target, family = x[kept], base[kept], target[kept], family[kept]
         steps += 1
-        root = _root(x[:, :moving])
+        cov = np.atleast_2d(np.cov(x[:, :moving].T)) + 1e-10 * np.eye(moving)
+        root = np.linalg.cholesky(cov)
         scale, moves, accepted = 2.38 / np.sqrt(moving), 0, 0.0
         while moves < (LAST if tau == 1.0 else MOST_MOVES) and (
             accepted < MOVED or (tau == 1.0 and _effective(x[:, :moving], family) < ENOUGH * R)
@@ -109,9 +108,3 @@ def _next(gain: Floats, tau: float) -> float:
             (middle, high) if effective_size((middle - tau) * gain) >= least else (low, middle)
         )
     return max(low, tau + 1e-4)
-
-
-def _root(x: Floats) -> Floats:
-    """A root of the covariance of the draws."""
-    cov = np.atleast_2d(np.cov(x.T)) + 1e-10 * np.eye(x.shape[1])
-    return np.asarray(np.linalg.cholesky(cov))

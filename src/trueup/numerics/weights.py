@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 
 def effective_size(log_weight: Floats) -> float:
@@ -28,7 +28,7 @@ class Resampled(NamedTuple):
     ess: float
 
 
-def resample(log_weight: Floats, size: int, rng: np.random.Generator) -> Resampled:
+def resample(log_weight: Floats, size: int, rng: Rng) -> Resampled:
     """Systematic resampling: draw r is kept floor or ceil of size · w_r / Σw times.
 
     The draws are shuffled first: equal steps through draws that come in a pattern (a chain, a

@@ -5,7 +5,7 @@ import numpy as np
 from trueup.api import correct_counts
 from trueup.draws.contingency import expected_u_hat
 from trueup.draws.theorem1 import posterior
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.prior import jeffreys
 
 # The paper prints TP=4, FP=1, FN=2, TN=2, which sum to 9 and give p = q = 1/3. Its p = 0.2,
@@ -40,7 +40,7 @@ def peculiar_example(draws: int = 200_000, seed: int = 1) -> dict[str, Floats]:
     }
 
 
-def posterior_of_p(n: int, rng: np.random.Generator) -> tuple[float, float]:
+def posterior_of_p(n: int, rng: Rng) -> tuple[float, float]:
     """Return the Beta(a, b) posterior of p = p₁₀ after a simulated test set of n (Figure 1).
 
     The truth is p = 0.3, q = 0.1 and base rate 0.1; the prior is Jeffreys'.

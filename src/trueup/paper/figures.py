@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln
 
 from trueup.errors import FileError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Progress
 from trueup.paper.examples import PECULIAR_V_HAT, peculiar_example, posterior_of_p
 from trueup.paper.table1 import METHODS, table_1
 from trueup.paper.webshops import WEBSHOP, webshops
@@ -98,9 +98,7 @@ def turnover(seed: int) -> Spec:
     return _panel("18,939 companies (synthetic: see docs/reproduce.md)", 420, 260, bars)
 
 
-def posterior_means(
-    seed: int, replications: int = 1000, progress: Callable[[float], None] | None = None
-) -> Spec:
+def posterior_means(seed: int, replications: int = 1000, progress: Progress | None = None) -> Spec:
     """Figure 5: the distributions of the posterior means of webshop turnover, n = 50 and 2,000."""
     population = webshops()
     truth = population.y[population.s == WEBSHOP].sum() / 1e6
@@ -164,11 +162,7 @@ FIGURES: dict[str, Callable[[int], Spec]] = {
 
 
 def write_figures(
-    folder: Path,
-    *,
-    replications: int = 1000,
-    seed: int = 2019,
-    progress: Callable[[float], None] | None = None,
+    folder: Path, *, replications: int = 1000, seed: int = 2019, progress: Progress | None = None
 ) -> list[Path]:
     """Write every figure of the paper as SVG and PNG; the paths come back."""
     load_altair()

@@ -7,13 +7,12 @@ all replications together: the constrained methods keep the draws inside Θ₂, 
 2, and where only few are inside, they draw from the truncated Betas of `samplers`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from trueup.draws.samplers.exact import draw_exact
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.paper.webshops import ERROR_RATE, WEBSHOP, webshops
 from trueup.simulation import Simulation, simulate
 from trueup.study.verdict import error_figures
@@ -67,10 +66,7 @@ class Line:
 
 
 def table_1(
-    replications: int = 1000,
-    draws: int = 1000,
-    seed: int = 2019,
-    progress: Callable[[float], None] | None = None,
+    replications: int = 1000, draws: int = 1000, seed: int = 2019, progress: Progress | None = None
 ) -> tuple[list[Line], dict[tuple[str, int, str], Floats]]:
     """Simulate both designs, both test sizes and six methods.
 
@@ -111,9 +107,7 @@ def table_1(
     return lines, estimates
 
 
-def _six(
-    predictions: Simulation, test: Integers, draws: int, rng: np.random.Generator
-) -> dict[str, Floats]:
+def _six(predictions: Simulation, test: Integers, draws: int, rng: Rng) -> dict[str, Floats]:
     assert predictions.u_hat is not None
     v_hat, u_hat = predictions.v_hat, predictions.u_hat
     answers = {"None": u_hat[:, 0], "Baseline": baseline(test, u_hat)}
@@ -139,7 +133,7 @@ def _first(p: Floats, q: Floats, u_0: Floats, u_1: Floats) -> Floats:
 
 
 def posterior_means(
-    a: Floats, v_hat: Integers, u_hat: Floats, draws: int, rng: np.random.Generator
+    a: Floats, v_hat: Integers, u_hat: Floats, draws: int, rng: Rng
 ) -> tuple[Floats, Floats]:
     """Return posterior means of (Qû)₀ without and with the constraint, for every replication.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 N, BASE_RATE, ERROR_RATE = 18_939, 0.075, 0.05
 TOTAL, WEBSHOP_TOTAL, SQUARES = 4.95e9, 0.52e9, 3.7e15 / (ERROR_RATE * (1 - ERROR_RATE))
@@ -53,6 +53,6 @@ def webshops() -> Webshops:
     return Webshops(np.repeat([WEBSHOP, OTHER], sizes), values(high))
 
 
-def predict(s: Integers, rng: np.random.Generator) -> Integers:
+def predict(s: Integers, rng: Rng) -> Integers:
     """Draw predicted classes with p = q = 0.05, as the paper's simulation does."""
     return np.asarray(np.where(rng.random(len(s)) < ERROR_RATE, 1 - s, s))

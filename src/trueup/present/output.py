@@ -15,9 +15,7 @@ from trueup.estimate.result import Estimate
 from trueup.read.duck import identifier
 from trueup.read.native import one_kind
 from trueup.read.paths import find
-
-# A spreadsheet takes a cell that begins so for a formula, or skips the sign and looks at the next.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+from trueup.read.written import escaped
 
 
 def as_text(est: Estimate, rows: list[dict[str, Any]] | None = None) -> str:
@@ -114,7 +112,7 @@ def csv_text(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     for cells in [list(rows[0]), *(row.values() for row in rows)]:
         text = io.StringIO(newline="")
-        safe = [f"'{x}" if isinstance(x, str) and x.startswith(FORMULA) else x for x in cells]
+        safe = map(escaped, cells)
         # Only a writer that ends lines with CR LF quotes a CR in a label.
         csv.writer(text, lineterminator="\r\n").writerow(safe)
         lines.append(text.getvalue().removesuffix("\r\n") + "\n")

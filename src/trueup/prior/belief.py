@@ -11,6 +11,7 @@ import numpy as np
 
 from trueup.errors import OptionError
 from trueup.numerics import special
+from trueup.numerics.arrays import Rng
 from trueup.text import aligned
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def recalls(prior: Concentrations) -> list[dict[str, Any]]:
     return found
 
 
-def prior_draws(prior: Concentrations, size: int, rng: np.random.Generator) -> Any:
+def prior_draws(prior: Concentrations, size: int, rng: Rng) -> Any:
     """Draw P (size, K, K) from the prior itself; one with a tilt by weighted resampling."""
     P = np.stack([rng.dirichlet(row, size) for row in prior.alpha], axis=1)
     if prior.tilt is None:

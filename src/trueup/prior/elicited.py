@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, as_floats
 from trueup.prior.belief import Belief, check_between, recorded
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations, Dirichlet
 from trueup.prior.ranges import match_beta
@@ -261,10 +261,7 @@ def _place(label: Hashable, labels: Labels) -> int:
 
 
 def _check_counts(previous: ArrayLike) -> Floats:
-    try:
-        n = np.asarray(previous, dtype=float)
-    except (TypeError, ValueError):
-        n = np.empty(0)
+    n = as_floats(previous)
     if n.ndim != 2 or n.shape[0] != n.shape[1] or len(n) < 2:
         raise OptionError(
             f"The earlier test set must be a square matrix; got shape {np.shape(previous)}.",

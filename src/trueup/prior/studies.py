@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import ClassError, DataError, OptionError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng, as_floats
 
 BETWEEN = 0.5
 NODES = 31
@@ -29,11 +29,7 @@ SMALL = 1e-7
 
 
 def draw_from_studies(
-    studies: Any,
-    classes: Sequence[Hashable] | None,
-    between: float,
-    size: int,
-    rng: np.random.Generator,
+    studies: Any, classes: Sequence[Hashable] | None, between: float, size: int, rng: Rng
 ) -> tuple[Floats, list[Hashable], list[dict[str, Any]]]:
     """Return draws of P (size, 2, 2), the two classes, and what was found of each of them."""
     if isinstance(between, bool) or not (
@@ -79,10 +75,7 @@ def draw_from_studies(
 
 
 def _checked(given: Any, label: Hashable) -> Floats:
-    try:
-        counts = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        counts = np.empty(0)
+    counts = as_floats(given)
     if counts.ndim == 1 and counts.size == 2:
         counts = counts[None]
     if counts.ndim != 2 or counts.shape[1] != 2 or not len(counts):
@@ -103,7 +96,7 @@ def _checked(given: Any, label: Hashable) -> Floats:
 
 
 def draw_rate(
-    right: Floats, n: Floats, between: float, size: int, rng: np.random.Generator
+    right: Floats, n: Floats, between: float, size: int, rng: Rng
 ) -> tuple[Floats, Floats, Floats]:
     """Draw the rate of a new study, with μ and σ: (size,) each."""
     spans = [(-WIDEST, WIDEST), (0.0, 4 * between)]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import DataError
+from trueup.numerics.arrays import Progress
 from trueup.read.native import local_frame
 from trueup.read.table import (
     ABOVE,
@@ -26,7 +27,6 @@ from trueup.read.table import (
     BySize,
     Kind,
     Lots,
-    Progress,
     Rows,
     Score,
     Table,

@@ -17,6 +17,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError
+from trueup.numerics.arrays import Progress
 from trueup.read.libraries import collect, kind_of, reading
 from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
 from trueup.read.table import (
@@ -31,7 +32,6 @@ from trueup.read.table import (
     BySize,
     Kind,
     Lots,
-    Progress,
     Rows,
     Score,
     Table,
@@ -91,7 +91,9 @@ class FrameTable(Table):
         native = frame.drop([column for step in steps for column in step]).to_native()
         if pandas:
             native = native.assign(**{name: native[name].astype("Int64")})  # null stays null
-        return FrameTable(native, self.name)
+        made = FrameTable(native, self.name)
+        made.work_list = self.work_list
+        return made
 
     def _banded(self, name: str, value: str) -> FrameTable:
         x = nw.col("trueup_x")

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.errors import DataError
+from trueup.numerics.arrays import Progress
 from trueup.read.native import local_frame
+from trueup.read.written import unescaped
 
 LEAST_VALUE = 1e-300
 ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768
@@ -29,7 +31,6 @@ TIE = 1e-9
 
 Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
 Missing = Literal["refuse", "leave_out"]
-Progress = Callable[[float], None]
 Rows = list[tuple[Any, ...]]
 Lots = dict[tuple[Hashable, ...], list[Hashable]]
 BySize = tuple[str, float]
@@ -81,6 +82,7 @@ class Table:
 
     name: str
     made: Mapping[str, str] = {}  # columns that we make, and what messages call them
+    work_list = False  # whether `draw` wrote it: text like a formula then has an apostrophe
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
@@ -105,7 +107,7 @@ class Table:
         """
         if value is not None:
             check_value_kind(self, value, self.kinds()[value])
-        rows = self._grouped(keys, value, progress)
+        rows = self._own(self._grouped(keys, value, progress))
         return make_tally(self, keys, value, rows, nullable=nullable, missing=missing)
 
     def _grouped(self, keys: Sequence[str], value: str | None, progress: Progress | None) -> Rows:
@@ -121,7 +123,11 @@ class Table:
         among: Sequence[Hashable] = (),
     ) -> Rows:
         """Return these columns, then the value: of every unit, or of the ids `among`."""
-        return self._rows(columns, value, id, among)
+        return self._own(self._rows(columns, value, id, among))
+
+    def _own(self, rows: Rows) -> Rows:
+        """Return the rows with the labels that the population has."""
+        return [tuple(map(unescaped, row)) for row in rows] if self.work_list else rows
 
     def _rows(
         self, columns: Sequence[str], value: str | None, id: str | None, among: Sequence[Hashable]
@@ -151,7 +157,9 @@ class Table:
         digit agree.
         """
         check_value_kind(self, value, self.kinds()[value])
-        return self._banded(name, value)
+        table = self._banded(name, value)
+        table.work_list = self.work_list
+        return table
 
     def _banded(self, name: str, value: str) -> Table:
         raise NotImplementedError
@@ -182,6 +190,7 @@ class Table:
                 )
         table = self._scored(name, score)
         table.made = {**self.made, name: " or ".join(score.columns)}
+        table.work_list = self.work_list
         return table
 
     def _scored(self, name: str, score: Score) -> Table:
@@ -234,7 +243,9 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
     kinds = table.kinds()
     for column in columns:
         if column not in kinds:
-            near = _near(column, kinds)
+            folded = {str(name).casefold(): name for name in kinds}
+            found = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
+            near = [folded[name] for name in found]
             raise DataError(
                 f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
                 hint=f"did you mean {' or '.join(map(repr, near))}?"
@@ -242,13 +253,6 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
                 else "name the column that holds it.",
             )
     return kinds
-
-
-def _near(column: str, names: Collection[str]) -> list[str]:
-    """Return up to three names that are close to a column, ignoring case."""
-    folded = {str(name).casefold(): name for name in names}
-    near = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
-    return [folded[name] for name in near]
 
 
 def class_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
@@ -302,7 +306,9 @@ def make_tally(
 ) -> Tally:
     """Check the rows (*keys, units, unusable values, Σy, Σy², least y) of a group-by."""
     k, columns = len(keys), list(zip(*rows, strict=True))
-    units, bad = (_integers(columns[i]) if rows else np.zeros(0, np.int64) for i in (k, k + 1))
+    units, bad = (
+        np.array([int(x or 0) for x in columns[i]] if rows else [], np.int64) for i in (k, k + 1)
+    )
     if not units.sum():
         raise empty_table(table)
     sums, squares, least = (
@@ -351,10 +357,6 @@ def make_tally(
         left_out=left_out,
         rows_left_out=int(units[null].sum() + bad[~null].sum()),
     )
-
-
-def _integers(column: Sequence[Any]) -> NDArray[np.int64]:
-    return np.array([int(x or 0) for x in column], dtype=np.int64)
 
 
 def _plain_column(column: Sequence[Any]) -> Sequence[Any]:

@@ -18,6 +18,8 @@ NUMBERS = {
     ".": r"[+-]?(\d+|[1-9]\d{0,2}([, ]\d{3})+)?(\.\d*)?([eE][+-]?\d+)?",
 }
 """Numbers with this decimal mark; thousands may be set apart by the other mark or a space."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A spreadsheet takes text that begins so for a formula, or skips a sign and looks at the next."""
 THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
 """What may be a decimal number or one with thousands set apart by points."""
 
@@ -50,6 +52,23 @@ def written(
     path.decimal, path.encoding = decimal, encoding
     path.text = (text,) if isinstance(text, str) else tuple(text or ())
     return path
+
+
+def escaped(cell: Any) -> Any:
+    """Return a cell that no spreadsheet runs: text like a formula gets an apostrophe before it."""
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip("'").startswith(FORMULA) else cell
+
+
+def unescaped(cell: Any) -> Any:
+    """Return a cell without the apostrophe of `escaped`.
+
+    Examples
+    --------
+    >>> [unescaped(escaped(x)) for x in ("=1", "'=1", "'n", -1)], unescaped("'=1")
+    (['=1', "'=1", "'n", -1], '=1')
+    """
+    own = isinstance(cell, str) and cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA)
+    return cell[1:] if own else cell
 
 
 def number_sql(column: str, decimal: str) -> str:

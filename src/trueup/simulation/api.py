@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, fresh_seed
 from trueup.simulation.draws import draw_counts, draw_totals
 from trueup.simulation.population import (
     Design,
@@ -145,7 +145,7 @@ def replicate(
     if int(replications) != replications or replications < 1:
         raise OptionError(f"`replications` must be a whole number above 0; got {replications!r}.")
     if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = fresh_seed()
     rng = np.random.Generator(np.random.SFC64(seed))
     u = cells = None
     if population.y is None:

@@ -5,20 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.numerics.arrays import Integers
+from trueup.numerics.arrays import Integers, Rng
 from trueup.simulation.population import Design, Population, largest_remainder
 
 HYPERGEOMETRIC_LIMIT = 10**9
 """NumPy's limit for draws without replacement; above it, with replacement differs by 1e-9 n."""
-
-
-def _without_replacement(
-    colours: Integers, size: int, R: int, rng: np.random.Generator
-) -> Integers:
-    N = int(colours.sum())
-    if N >= HYPERGEOMETRIC_LIMIT:
-        return rng.multinomial(size, colours / N, R)
-    return rng.multivariate_hypergeometric(colours, size, R, method="marginals")
 
 
 def _per_prediction(v_hat: Integers, plan: Design) -> Integers:
@@ -28,17 +19,17 @@ def _per_prediction(v_hat: Integers, plan: Design) -> Integers:
     return np.minimum(largest_remainder(v_hat, plan.n), v_hat)
 
 
-def draw_counts(
-    population: Population, plan: Design, R: int, rng: np.random.Generator
-) -> dict[str, Any]:
+def draw_counts(population: Population, plan: Design, R: int, rng: Rng) -> dict[str, Any]:
     """Draw all replications from sufficient statistics: K classes, not N units."""
     v, P, K = population.v, population.P, population.K
     if plan.name in ("random", "by_class"):
         # Whom to audit does not depend on the predictions, so audited units are drawn first.
-        if plan.per_class is None:
-            m = _without_replacement(v, plan.n, R, rng)
-        else:
+        if plan.per_class is not None:
             m = np.tile(plan.per_class, (R, 1))
+        elif v.sum() >= HYPERGEOMETRIC_LIMIT:
+            m = rng.multinomial(plan.n, v / v.sum(), R)
+        else:
+            m = rng.multivariate_hypergeometric(v, plan.n, R, method="marginals")
         n = rng.multinomial(m, P)
         return {"n": n, "v_hat": (n + rng.multinomial(v - m, P)).sum(axis=1)}
     M = rng.multinomial(np.broadcast_to(v, (R, K)), P)
@@ -60,7 +51,7 @@ def draw_counts(
     return {"n": n, "v_hat": M.sum(axis=1)}
 
 
-def _shifted(population: Population, plan: Design, R: int, rng: np.random.Generator) -> Integers:
+def _shifted(population: Population, plan: Design, R: int, rng: Rng) -> Integers:
     """Cells (R, K, K) of a test set from elsewhere: other base rates, the same error rates."""
     assert plan.shares is not None
     theta = plan.shares[:, None] * population.P
@@ -69,11 +60,7 @@ def _shifted(population: Population, plan: Design, R: int, rng: np.random.Genera
 
 
 def draw_totals(
-    population: Population,
-    plan: Design,
-    R: int,
-    rng: np.random.Generator,
-    band: Integers | None = None,
+    population: Population, plan: Design, R: int, rng: Rng, band: Integers | None = None
 ) -> dict[str, Any]:
     """Draw R replications of a population with values: who was misclassified, who was audited.
 
@@ -111,9 +98,7 @@ def draw_totals(
     return result
 
 
-def _errors(
-    population: Population, R: int, rng: np.random.Generator
-) -> list[tuple[Integers, Integers, Integers]]:
+def _errors(population: Population, R: int, rng: Rng) -> list[tuple[Integers, Integers, Integers]]:
     """Replication, unit and predicted class of every misclassified unit, class by class."""
     found = []
     for g, row in enumerate(population.P):
@@ -131,7 +116,7 @@ def _errors(
     return found
 
 
-def _bernoulli(rate: float, trials: int, rng: np.random.Generator) -> Integers:
+def _bernoulli(rate: float, trials: int, rng: Rng) -> Integers:
     """The places of the successes among so many Bernoulli trials, by their geometric gaps."""
     if rate <= 0:
         return np.empty(0, np.int64)
@@ -148,11 +133,7 @@ def _bernoulli(rate: float, trials: int, rng: np.random.Generator) -> Integers:
 
 
 def _audited(
-    population: Population,
-    plan: Design,
-    s_hat: NDArray[np.int16],
-    v_hat: Integers,
-    rng: np.random.Generator,
+    population: Population, plan: Design, s_hat: NDArray[np.int16], v_hat: Integers, rng: Rng
 ) -> tuple[Integers, Integers]:
     """Replication and unit of every audited unit."""
     R, N = s_hat.shape
@@ -176,9 +157,7 @@ def _audited(
     return np.concatenate(rows), np.concatenate(units)
 
 
-def _distinct(
-    bound: Integers, size: Integers, rng: np.random.Generator
-) -> tuple[Integers, Integers]:
+def _distinct(bound: Integers, size: Integers, rng: Rng) -> tuple[Integers, Integers]:
     """For each b, `size[b]` different numbers below `bound[b]`; as (b, number) pairs.
 
     Duplicates are drawn again. No step tells one number from another, so every set of that size

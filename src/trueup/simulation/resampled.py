@@ -5,14 +5,12 @@ value, and each has the true class of an audited unit of its cell (predicted cla
 value): whatever depends on the value stays as the test set shows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.simulation.api import Simulation
 from trueup.simulation.population import largest_remainder
 
@@ -84,13 +82,7 @@ def resample(
 
 
 def _audit(
-    s: Integers,
-    s_hat: Integers,
-    n: Any,
-    design: str,
-    shares: Floats | None,
-    K: int,
-    rng: np.random.Generator,
+    s: Integers, s_hat: Integers, n: Any, design: str, shares: Floats | None, K: int, rng: Rng
 ) -> Integers:
     """Draw the units to audit: as `simulate` does, but never more of a class than there are."""
     if design == "random":

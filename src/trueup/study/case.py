@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trueup.count.counts import Counts
 from trueup.draws.base_rates import columns
 from trueup.errors import ClassError, OptionError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.simulation import Simulation, simulate
 from trueup.simulation.api import replicate
 from trueup.simulation.population import make_design, make_population
@@ -81,7 +81,7 @@ class Case:
             f"`interest` must be one of the classes {list(self.classes)}; got {interest!r}."
         )
 
-    def sums(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def sums(self, rng: Rng) -> tuple[Floats, Floats]:
         """Return Σy and Σy² per predicted class; for an assumed population, of one replication."""
         if self.y is not None:
             assert self.s_hat is not None
@@ -92,7 +92,7 @@ class Case:
             return self.v_hat.astype(float), self.v_hat.astype(float)
         return study.u_hat[0], study.w_hat[0]
 
-    def truths(self, rng: np.random.Generator) -> list[Case]:
+    def truths(self, rng: Rng) -> list[Case]:
         """Draw truths that the pilot leaves possible; of an assumed case there is only one."""
         uncertain = self.draws is not None or (self.y is not None and self.s is None)
         found = []
@@ -104,7 +104,7 @@ class Case:
             found.append(case._with_true_classes(rng))
         return found
 
-    def _with_true_classes(self, rng: np.random.Generator) -> Case:
+    def _with_true_classes(self, rng: Rng) -> Case:
         """Draw a true class for every unit, by what its prediction makes likely."""
         if self.y is None or self.s is not None:
             return self
@@ -117,7 +117,7 @@ class Case:
         s = (rng.random((len(self.s_hat), 1)) >= edges).sum(axis=1)
         return replace(self, s=s)
 
-    def without_largest(self, count: int, rng: np.random.Generator) -> Case:
+    def without_largest(self, count: int, rng: Rng) -> Case:
         """Return the case without its `count` largest units, which are audited for certain."""
         case = self
         if self.y is None:
@@ -154,7 +154,7 @@ class Case:
         self,
         n: ArrayLike,
         replications: int,
-        rng: np.random.Generator,
+        rng: Rng,
         design: str | None = None,
         by_band: bool = False,
     ) -> Simulation:
@@ -176,7 +176,7 @@ class Case:
         return replicate(population, plan, self.classes, replications, seed, band)
 
     def resample(
-        self, n: ArrayLike, replications: int, rng: np.random.Generator
+        self, n: ArrayLike, replications: int, rng: Rng
     ) -> tuple[Simulation, Floats] | None:
         """Draw test sets from a population as the audited units have it; None without bands.
 

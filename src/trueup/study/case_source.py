@@ -1,7 +1,5 @@
 """Where a case comes from: assumed rates, or the tables that users have."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -66,6 +64,7 @@ def make_case(
         if test_set is not None:
             raise DataError("A test set needs the predictions that it belongs to; got none.")
         return assume(assumed, design, classes, seed)
+    from trueup.audit.work_list import recognise
     from trueup.count.gather import gather
     from trueup.read import open_table
     from trueup.study.unit_values import unit_values
@@ -76,6 +75,7 @@ def make_case(
     else:
         inside = design != "shifted" if overlap is None else overlap
         audited = open_table(test_set, "the test set")
+        recognise(audited)
         counts = gather(
             population,
             audited,
@@ -204,8 +204,8 @@ def doubted(case: Case, worth: float, seed: int) -> Case:
 def pilot(counts: Counts, design: str, prior: object, seed: int) -> Case:
     """Make a case of a test set: its posterior of error rates and base rates."""
     settings = make_settings(
-        counts.K, classes=counts.classes, design=design, method="auto", prior=prior, noise=False,
-        overlap=False, draws=POSTERIOR, interval=0.95, seed=seed,
+        counts.K, classes=counts.classes, design=design, prior=prior, noise=False,
+        overlap=False, draws=POSTERIOR, seed=seed,
     )  # fmt: skip
     units = Counts(counts.classes, counts.n, counts.v_hat)
     est = estimate(units, settings, lambda table: table)

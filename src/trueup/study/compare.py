@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
@@ -14,7 +14,7 @@ from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import METHODS
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Progress
 from trueup.prior import resolve_prior
 from trueup.simulation import Simulation
 from trueup.study.case import Case
@@ -22,8 +22,6 @@ from trueup.study.case_source import Assumed, make_case
 from trueup.study.replications import run_method
 from trueup.study.verdict import FIGURES, disagreement, judge, recommend, worse
 from trueup.text import aligned, short
-
-__all__ = ["Comparison", "compare"]
 
 SLOW = {"full": 40, "joint": 16, "bayes": 4, "constrained": 4}
 SLOW_COUNTS = {"full": 10}
@@ -146,7 +144,7 @@ def compare(
     interval: float = 0.95,
     replications: int = 400,
     seed: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Simulate your own case, with a known truth, and report how well every method does.
 
@@ -190,10 +188,7 @@ def compare(
     >>> found.recommended
     'joint'
     """
-    settings = make_settings(
-        2, design=design, method="auto", prior="perks", noise=True, overlap=overlap, draws=draws,
-        interval=interval, seed=seed,
-    )  # fmt: skip
+    settings = make_settings(2, design=design, draws=draws, interval=interval, seed=seed)
     default, seed = settings.method, settings.seed
     chosen = [default if name == "auto" else name for name in methods or METHODS]
     unknown = sorted(set(chosen) - set(METHODS))

@@ -8,7 +8,7 @@ number of units is then found on the curve of half-width against n.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from scipy.special import ndtri
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
+from trueup.numerics.arrays import Progress
 from trueup.read.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
-from trueup.study.half_width import Search
-from trueup.study.next_units import Next, label_costs, next_units, positions
-from trueup.study.plan_result import Plan
+from trueup.study.plans.half_width import Search
+from trueup.study.plans.next_units import Next, label_costs, next_units, positions
+from trueup.study.plans.result import Plan
 
 ALLOCATIONS = ("proportional", "equal", "neyman")
 CONTRADICTION = 0.05
@@ -66,7 +67,7 @@ def plan(
     decimal: str | None = None,
     encoding: str | None = None,
     text: str | Sequence[str] | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Plan how many units to label for a wanted precision, from which classes, and which next.
 
@@ -128,10 +129,8 @@ def plan(
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
-    settings = make_settings(
-        2, design=design, method=method, prior="perks", noise=True, overlap=overlap, draws=draws,
-        interval=interval, seed=seed,
-    )  # fmt: skip
+    how: Any = {"design": design, "interval": interval}
+    settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
     columns = Columns(predicted, true, value, id)
     case = make_case(
         predictions, test_set, columns,
@@ -187,11 +186,8 @@ def plan(
             )
     found = Next([], [], None)
     if next is not None:
-        inside = design != "shifted" if overlap is None else overlap
-        own = make_settings(
-            case.K, classes=case.classes, design=design, method="auto", prior=prior, noise=True,
-            overlap=inside, draws=2000, interval=interval, seed=settings.seed,
-        )  # fmt: skip
+        how |= {"prior": prior, "overlap": overlap, "draws": 2000, "seed": settings.seed}
+        own = make_settings(case.K, classes=case.classes, **how)
         found = next_units(case, wanted, next, (predictions, test_set), columns, own, cost)
         notes += found.notes
     info = {

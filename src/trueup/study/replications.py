@@ -1,7 +1,5 @@
 """A method's answers to many simulated test sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ from trueup.errors import EstimateError
 from trueup.estimate.answer import summarise
 from trueup.estimate.methods import METHODS
 from trueup.estimate.result import Estimate
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Progress, Rng
 from trueup.simulation import Simulation
 
 NAMES = ("estimate", "lower", "upper")
@@ -42,8 +40,8 @@ def run_method(
     overlap: bool | None = None,
     draws: int = 1000,
     interval: float = 0.95,
-    rng: np.random.Generator,
-    progress: Callable[[float], None] | None = None,
+    rng: Rng,
+    progress: Progress | None = None,
     answer: Callable[..., Estimate] | None = None,
 ) -> Outcome:
     """Return a method's answers to the first `count` replications.
@@ -54,7 +52,7 @@ def run_method(
     found = np.full((3, count, study.K), np.nan)
     reasons: list[str] = []
     settings = make_settings(
-        study.K, classes=study.classes, design=study.design, method=method, prior=prior, noise=True,
+        study.K, classes=study.classes, design=study.design, method=method, prior=prior,
         overlap=overlap, draws=draws, interval=interval, seed=int(rng.integers(2**63)),
     )  # fmt: skip
     for r in range(count):

@@ -25,7 +25,7 @@ from trueup.draws.contingency import solve_Q
 from trueup.draws.settings import make_settings
 from trueup.estimate.methods import estimate
 from trueup.estimate.result import Estimate
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.prior import Dirichlet
 
 DRAWS = 99
@@ -86,7 +86,7 @@ def ranks(case: RankCase, seed: int, answer: Callable[..., Estimate] = estimate)
     def estimated(n: Integers, v_hat: Integers) -> Estimate:
         settings = make_settings(
             K, design=case.design, method=case.method, prior=Dirichlet(alpha, gamma),
-            noise=not by_rates, overlap=False if by_rates else None, draws=DRAWS + 1, interval=0.95,
+            noise=not by_rates, overlap=False if by_rates else None, draws=DRAWS + 1,
             seed=int(rng.integers(2**63)),
         )  # fmt: skip
         return answer(make_counts(n, v_hat), settings, dict)
@@ -115,12 +115,12 @@ def uniformity(found: Integers, bins: int) -> Floats:
     return np.array(p)
 
 
-def _rows(alpha: Floats, rng: np.random.Generator) -> Floats:
+def _rows(alpha: Floats, rng: Rng) -> Floats:
     return np.array([rng.dirichlet(row) for row in alpha])
 
 
 def _of_rates(
-    case: RankCase, P: Floats, alpha: Floats, estimated: Any, rng: np.random.Generator
+    case: RankCase, P: Floats, alpha: Floats, estimated: Any, rng: Rng
 ) -> tuple[Floats, Floats]:
     """Draw a test set within true classes, and rank functions of P: p₀₀ and (Qv̂)₀."""
     K = case.K
@@ -137,7 +137,7 @@ def _of_rates(
 
 
 def _of_units(
-    case: RankCase, P: Floats, beta: Floats, estimated: Any, rng: np.random.Generator
+    case: RankCase, P: Floats, beta: Floats, estimated: Any, rng: Rng
 ) -> tuple[Floats, Floats]:
     """Draw a population and its test set, and rank the units of the first and last class."""
     K, N = case.K, 60 + 20 * case.K

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueup.draws.settings import DESIGNS, FROM_POPULATION
 from trueup.estimate.methods import estimate
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
 
@@ -99,7 +99,7 @@ def error_rates(K: int, accuracy: float) -> Floats:
     return P
 
 
-def draw_values(name: str, s: Integers, rng: np.random.Generator) -> Floats | None:
+def draw_values(name: str, s: Integers, rng: Rng) -> Floats | None:
     """Values of units whose classes are s: none for "1"; class means rise from 1 to 2."""
     if name == "1":
         return None

@@ -9,7 +9,7 @@ from trueup.count.names import Columns
 from trueup.count.parts import Figures, Label, assemble
 from trueup.draws.settings import DESIGNS, make_settings
 from trueup.estimate.grouped import estimate_parts
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.verify.grid import INTERVAL, draw_values, error_rates
 
 SIZES = (5, 20, 100, 500)
@@ -57,10 +57,8 @@ def run_groups(case: dict[str, Any], seed: int) -> Floats:
         signed=False,
         warnings=[],
     )
-    settings = make_settings(
-        K, design=design, method="auto", prior="perks", noise=True, overlap=None, draws=DRAWS,
-        interval=INTERVAL, seed=int(rng.integers(2**63)),
-    )  # fmt: skip
+    seed = int(rng.integers(2**63))
+    settings = make_settings(K, design=design, draws=DRAWS, interval=INTERVAL, seed=seed)
     est = estimate_parts(found, settings, dict, pooling="partial", keep=False)
     truth = np.bincount(group * K + s, y, B * K).reshape(B, K)
     assert est.groups is not None
@@ -70,11 +68,11 @@ def run_groups(case: dict[str, Any], seed: int) -> Floats:
     return np.asarray(inside.mean(axis=1).reshape(len(SIZES), EACH).mean(axis=1))
 
 
-def _predict(P: Any, s: Any, rng: np.random.Generator) -> Any:
+def _predict(P: Any, s: Any, rng: Rng) -> Any:
     return (rng.random(len(s))[:, None] > P.cumsum(axis=1)[s, :-1]).sum(axis=1)
 
 
-def _audit(design: str, n: int, s: Any, s_hat: Any, K: int, rng: np.random.Generator) -> Any:
+def _audit(design: str, n: int, s: Any, s_hat: Any, K: int, rng: Rng) -> Any:
     """Choose the audited units: at random, or equally many of each (predicted or true) class."""
     if design == "shifted":
         return np.empty(0, np.int64)

@@ -5,7 +5,6 @@ import os
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import TrueupWarning
+from trueup.numerics.arrays import Progress, Rng, fresh_seed
 from trueup.verify import judgement
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
 from trueup.verify.findings import WARNED, Finding, table_text
@@ -79,12 +79,12 @@ def verify(
     quick: bool = False,
     seed: int | None = None,
     processes: int | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Verification:
     """Run every check and judge it; the same seed gives the same table on any number of cores."""
     begun = time.monotonic()
     if seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = fresh_seed()
     processes = processes or min(2, os.cpu_count() or 1)
     rng = np.random.default_rng(seed)
     jobs, left_out = _jobs(quick, rng)
@@ -119,7 +119,7 @@ def verify(
     return Verification(findings, tallies, info)
 
 
-def _jobs(quick: bool, rng: np.random.Generator) -> tuple[list[tuple[str, Any, int]], int]:
+def _jobs(quick: bool, rng: Rng) -> tuple[list[tuple[str, Any, int]], int]:
     """List everything to do, each with a seed of its own, the longest first."""
     cases = rank_cases(0.25 if quick else 1.0)
     cells, left_out = every_cell(0.5 if quick else 1.0)
@@ -149,7 +149,7 @@ def _cost(kind: str, what: Any) -> float:
 
 
 def _in_processes(
-    jobs: list[tuple[str, Any, int]], processes: int, progress: Callable[[float], None] | None
+    jobs: list[tuple[str, Any, int]], processes: int, progress: Progress | None
 ) -> list[Any]:
     work = np.array([_cost(kind, what) for kind, what, _ in jobs])
     answers: list[Any] = [None] * len(jobs)

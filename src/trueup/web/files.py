@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trueup.api import correct
@@ -10,6 +10,7 @@ from trueup.audit.draw import draw_rows
 from trueup.audit.work_list import MARK
 from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Progress
 from trueup.present.output import csv_text
 from trueup.read import open_table
 from trueup.read.binary_files import CUT_OFF
@@ -68,10 +69,7 @@ def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list
 
 
 def estimate(
-    predictions: str,
-    test_set: str,
-    given: Mapping[str, Any],
-    progress: Callable[[float], None] | None = None,
+    predictions: str, test_set: str, given: Mapping[str, Any], progress: Progress | None = None
 ) -> Estimate:
     """Estimate from the two files with the columns and options that the page sends."""
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):

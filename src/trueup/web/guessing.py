@@ -1,7 +1,5 @@
 """Which column of the two files is probably which, by name and kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

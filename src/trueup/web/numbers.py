@@ -12,6 +12,7 @@ from trueup.count.counts import Counts
 from trueup.draws.contingency import plug_in, solve_Q
 from trueup.errors import DataError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Progress
 from trueup.present.reproduce import command_line
 from trueup.present.sentences import citations, figures
 from trueup.present.tables import shares, written
@@ -48,7 +49,7 @@ def names_of(function: Callable[..., Any], *without: str) -> tuple[str, ...]:
 KNOWN = names_of(correct_counts, "P", "progress")
 
 
-def estimate(given: Mapping[str, Any], progress: Callable[[float], None] | None = None) -> Estimate:
+def estimate(given: Mapping[str, Any], progress: Progress | None = None) -> Estimate:
     """Check what came and estimate; warnings are in the answer, not on the Python channel."""
     options = options_of(given, KNOWN)
     for name in ("test", "predicted_counts"):

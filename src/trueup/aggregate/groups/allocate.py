@@ -11,8 +11,6 @@ there. It does the same arithmetic on the same random numbers, so that the answe
 what is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -21,13 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregate.groups.base_rates import TINY, draw_rates
-from trueup.aggregate.groups.near import Near
+from trueup.aggregate.groups.base_rates import draw_rates
+from trueup.aggregate.groups.near import TINY, Near
+from trueup.numerics.arrays import Floats, Integers, Rng
 
-__all__ = ["Cells", "allocate_cells", "allocate_groups", "find_cells"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Places = NDArray[np.intp]
 Scan = Callable[[Floats, Floats, Places, Places, Places, Integers, Floats, Integers], None]
 
@@ -53,9 +48,7 @@ def find_cells(beta: Floats, P: Floats, v_hat: Integers) -> Cells:
     return Cells(b, h, v_hat[b, h], np.argmax(beta[b] * P.T[h], axis=1))
 
 
-def allocate_cells(
-    beta: Floats, T: Floats, pi: Floats, cells: Cells, rng: np.random.Generator
-) -> Integers:
+def allocate_cells(beta: Floats, T: Floats, pi: Floats, cells: Cells, rng: Rng) -> Integers:
     """Draw the counts u (G, K), given β (G, K), Pᵀ (L, K) and π = βP (G, L)."""
     (G, K), (b, h, v, top) = beta.shape, cells
     m = rng.binomial(v, np.minimum(beta[b, top] * T[h, top] / pi[b, h % pi.shape[1]], 1.0))
@@ -125,7 +118,7 @@ def allocate_groups(
     a: Floats,
     v_hat: Integers,
     known: Floats,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     moves: int | None = None,
     start: Near | None = None,

@@ -11,25 +11,20 @@ start than any proposal. Data augmentation, units and rates in turn, is slow whe
 or hard to tell apart. Rates are drawn as logs: with a small α most would underflow.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups.near import FEW, TINY, Near, find_near, shares
 from trueup.aggregate.groups.proposal import Proposal, largest
 from trueup.draws.contingency import solve_Q
-
-__all__ = ["LENGTH", "MOVES", "TINY", "base_rates", "draw_rates"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 MOVES, FEW_MOVES, MORE = 2, 1, 3
 """Proposals on each draw of P, for groups of few units, of which more are accepted, and more on a
 chain's first draw; `python studies/group_chains.py` prints how much the start matters."""
 LARGE, SMALL = 20_000, 1e-6
 """Groups up to this size, and with α above this, are drawn in single precision: twice as fast."""
+STEPS = 200
+"""Steps of the expectation map in `base_rates`."""
 LENGTH = 16
 """Draws of P that a chain goes through."""
 BLOCK = 30_000
@@ -40,27 +35,17 @@ def draw_rates(
     rows: Floats,
     shape: Floats,
     v_hat: Integers,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     moves: int | None = None,
     start: Near | None = None,
 ) -> Floats:
     """Draw β (R, G, K) of G groups.
 
-    Parameters
-    ----------
-    rows : (K, L, R) ndarray
-        Draws of P, none of them 0.
-    shape : (K, G, R) or (K, 1, R) ndarray
-        α: the prior's concentrations and the known units of each true class.
-    v_hat : (G, L) ndarray of int
-        Units per group and predicted class.
-    rng : numpy.random.Generator
-        Source of randomness.
-    moves : int, optional
-        How many proposals there are on each draw of P.
-    start : Near, optional
-        What `find_near` returns near these draws; by default it is found at their mean.
+    `rows` (K, L, R) are draws of P, none of them 0, and `shape` (K, G or 1, R) is α: the prior's
+    concentrations and the known units of each true class. `v_hat` (G, L) are units per group and
+    predicted class, `moves` the proposals on each draw of P. `start` is what `find_near` returns
+    near these draws; by default it is found at their mean.
     """
     shape, (G, _) = np.maximum(shape, TINY), v_hat.shape
     K, _, R = rows.shape
@@ -84,13 +69,7 @@ def draw_rates(
 
 
 def _chain(
-    P: Floats,
-    alpha: Floats,
-    v: Floats,
-    near: Near,
-    side: int,
-    moves: int,
-    rng: np.random.Generator,
+    P: Floats, alpha: Floats, v: Floats, near: Near, side: int, moves: int, rng: Rng
 ) -> Floats:
     """Propose and accept, from one draw of P to the next; return the shares (R, G, K)."""
     single = v.sum(axis=1).max() <= LARGE and alpha.min() > SMALL
@@ -115,7 +94,7 @@ def _chain(
     return found
 
 
-def base_rates(P: Floats, v_hat: Integers, *, steps: int = 200) -> Floats:
+def base_rates(P: Floats, v_hat: Integers) -> Floats:
     """The population's base rates β (R, K) that make v̂ most likely given each draw of P.
 
     For P in Θ_K(v̂) they are Qv̂/N; for others the nearest in likelihood, never negative. The
@@ -128,7 +107,7 @@ def base_rates(P: Floats, v_hat: Integers, *, steps: int = 200) -> Floats:
     if outside.any():
         K = P.shape[1]
         x, rows = np.full((int(outside.sum()), K), 1.0 / K), np.maximum(P[outside], TINY)
-        for _ in range(steps):
+        for _ in range(STEPS):
             pi = np.einsum("rg,rgh->rh", x, rows)
             x = x * np.einsum("rgh,rh->rg", rows, v_hat / N / pi)
         beta[outside] = shares(np.maximum(x, TINY))

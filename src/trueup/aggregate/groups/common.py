@@ -11,14 +11,9 @@ the column deviates from c̃_·h by itself (`groups.layer`). Their log likelihoo
 the posterior is taken to be normal around its mode.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["draw_common", "find_mode"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats, Rng
 
 NEWTON = 4
 """Newton's steps to the mode; each at most 2 in log odds."""
@@ -27,14 +22,8 @@ NEWTON = 4
 def find_mode(log_m: Floats, n: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     """Return the mode of η (…, K) and the precision there (…, K, K).
 
-    Parameters
-    ----------
-    log_m : (…, K, H) ndarray
-        Log of the columns that η shifts.
-    n : (…, K, H) ndarray
-        Units, as many multinomial ones as they count for.
-    sigma : (…) ndarray
-        Standard deviation of η.
+    `log_m` (…, K, H) is the log of the columns that η shifts, `n` (…, K, H) units, as many
+    multinomial ones as they count for, and `sigma` (…) the standard deviation of η.
     """
     K = log_m.shape[-2]
     total, seen = n.sum(axis=-2), n.sum(axis=-1)
@@ -55,7 +44,7 @@ def find_mode(log_m: Floats, n: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     return eta, precision
 
 
-def draw_common(log_m: Floats, n: Floats, sigma: Floats, rng: np.random.Generator) -> Floats:
+def draw_common(log_m: Floats, n: Floats, sigma: Floats, rng: Rng) -> Floats:
     """Draw η (…, K) given audited units; the parameters are those of `find_mode`."""
     eta, precision = find_mode(log_m, n, sigma)
     root = np.swapaxes(np.linalg.cholesky(precision), -1, -2)

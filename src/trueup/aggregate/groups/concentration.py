@@ -1,21 +1,14 @@
 """What groups have in common: κ and μ of their base rates, learned from all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups.allocate import allocate_groups
 from trueup.aggregate.groups.near import TINY, Near, find_near
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.blocks import in_blocks
 from trueup.numerics.concentration import MIDDLE, Prior, adapt, log_middle, walk
-
-__all__ = ["GroupPrior", "fit_groups"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TILT = 0.5
 """Prior standard deviation of log μ_g around the log of the population's base rate."""
@@ -55,34 +48,24 @@ def fit_groups(
     beta: Floats,
     v_hat: Integers,
     known: Floats,
-    rng: np.random.Generator,
-    *,
-    most_groups: int | None = None,
+    rng: Rng,
 ) -> GroupPrior:
     """Learn κ and μ from the groups, one draw for each draw of P.
 
     Chains side by side, each for STEPS draws of P after BURN_IN others, alternate: the units of
-    up to `most_groups` groups are allocated given κμ and the next draw of P, then κμ moves given
+    up to `MOST_GROUPS` groups are allocated given κμ and the next draw of P, then κμ moves given
     that allocation. What stays from one draw of P to the next is κ and the tilt μ/β only, so that
     μ follows the base rates of its own draw. They start where a few longer chains have arrived.
 
-    Parameters
-    ----------
-    P, beta : (R, K, K) and (R, K) ndarray
-        Draws of the contingency matrix and the population's base rates on each.
-    v_hat, known : (B, K) ndarray
-        Units per group and predicted class that are to be allocated, and those per true class
-        that are known besides.
-    rng : numpy.random.Generator
-        Source of randomness.
-    most_groups : int, optional
-        How many groups to learn from, at most.
+    `P` (R, K, K) and `beta` (R, K) are draws of the contingency matrix and of the population's base
+    rates; `v_hat` and `known` (B, K) units per group and predicted class that are to be allocated,
+    and those per true class that are known besides.
     """
     R, K = beta.shape
-    most_groups = most_groups or max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
+    most = max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
     some = np.flatnonzero(v_hat.sum(axis=1) + known.sum(axis=1))
-    if len(some) > most_groups:
-        some = np.sort(rng.choice(some, most_groups, replace=False))
+    if len(some) > most:
+        some = np.sort(rng.choice(some, most, replace=False))
     v_hat, known = v_hat[some], known[some]
     log_beta = np.log(np.maximum(beta, TINY))
     step = np.full(K + 1, 0.5)
@@ -94,7 +77,7 @@ def fit_groups(
         here = offset + log_beta[r]
         a = np.exp(here)
 
-        def some(part: slice, rng: np.random.Generator) -> Integers:
+        def some(part: slice, rng: Rng) -> Integers:
             own = near.of(part)
             return allocate_groups(P[r], a, v_hat[part], known[part], rng, start=own)
 

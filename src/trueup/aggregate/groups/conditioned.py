@@ -8,17 +8,10 @@ normal variables this is exactly the conditional distribution, Matheron's rule).
 chance leaves of the difference after units are drawn is met unit by unit.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.groups.allocate import allocate_cells, find_cells
-
-__all__ = ["allocate_to", "counts_to", "meet_totals", "tilt_to", "unsure"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 STEPS = 12
 CLOSE = 0.1
@@ -67,7 +60,7 @@ def tilt_to(c: Floats, x: Floats, omega: Floats | float, X: Floats) -> Floats:
     return tilted
 
 
-def allocate_to(c: Floats, v: Integers, X: Floats | None, rng: np.random.Generator) -> Integers:
+def allocate_to(c: Floats, v: Integers, X: Floats | None, rng: Rng) -> Integers:
     """Draw M (K, r, L, B): the v (L, B) units of each cell fall as c; with X, they add up to it."""
     K, r = c.shape[:2]
     M = np.empty(c.shape, dtype=np.int64)
@@ -84,7 +77,7 @@ def allocate_to(c: Floats, v: Integers, X: Floats | None, rng: np.random.Generat
     return M
 
 
-def _meet(m: Integers, most: Integers, p: Floats, X: float, rng: np.random.Generator) -> None:
+def _meet(m: Integers, most: Integers, p: Floats, X: float, rng: Rng) -> None:
     """Change m, in place, until it sums to X: units are taken or given where they were unsure."""
     for _ in range(100):
         missing = round(X) - int(m.sum())
@@ -101,9 +94,7 @@ def _meet(m: Integers, most: Integers, p: Floats, X: float, rng: np.random.Gener
         m[cell] += np.minimum(times, room[cell]) * (1 if missing > 0 else -1)
 
 
-def counts_to(
-    beta: Floats, P: Floats, v: Integers, X: Floats, rng: np.random.Generator
-) -> Integers:
+def counts_to(beta: Floats, P: Floats, v: Integers, X: Floats, rng: Rng) -> Integers:
     """Draw the counts u (r, B, K) of groups with one P for all, which add up to X (r, K).
 
     The same two steps with the base rates β (r, B, K) instead of columns: tilting the odds of a
@@ -149,13 +140,7 @@ def _curvature(beta: Floats, P: Floats, v: Integers) -> Floats:
 
 
 def _meet_all(
-    u: Integers,
-    X: Floats,
-    beta: Floats,
-    P: Floats,
-    pi: Floats,
-    per: Floats,
-    rng: np.random.Generator,
+    u: Integers, X: Floats, beta: Floats, P: Floats, pi: Floats, per: Floats, rng: Rng
 ) -> None:
     """Change u (B, K), in place, until it sums to X: units change class where they were unsure.
 

@@ -8,20 +8,17 @@ whether anybody asked for groups. Draws are independent given the whole's: any n
 drawn in blocks of a few draws each, on all cores or by an executor.
 """
 
-from __future__ import annotations
-
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueup.aggregate.cells import share_values
-from trueup.aggregate.groups.base_rates import LENGTH, TINY, draw_rates
+from trueup.aggregate.groups.base_rates import LENGTH, draw_rates
 from trueup.aggregate.groups.concentration import GroupPrior, fit_groups
 from trueup.aggregate.groups.conditioned import (
     allocate_to,
@@ -39,18 +36,14 @@ from trueup.aggregate.groups.layer import (
     effective,
     learn_layer,
 )
-from trueup.aggregate.groups.near import Near, find_near
+from trueup.aggregate.groups.near import TINY, Near, find_near
 from trueup.aggregate.groups.quantiles import figures
 from trueup.aggregate.groups.values import split_signed
 from trueup.count.counts import Counts, split
 from trueup.draws.base_rates import columns
 from trueup.errors import EstimateError
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.numerics.blocks import cores, in_order
-
-__all__ = ["GroupAnswer", "Whole", "correct_groups"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 BLOCK = 500_000
 """Numbers in one of the arrays of a block of draws: small enough for a processor's cache."""
@@ -77,25 +70,13 @@ class Whole(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupAnswer:
-    """Figures of B groups.
+    """Figures of B groups, (B, K) each: estimate, mean, sd, lower and upper (`groups.quantiles`).
 
-    Attributes
-    ----------
-    median, mean, sd, lower, upper : (B, K) ndarray
-        Of each group and class; the interval is equal-tailed (`groups.quantiles`).
-    draws : (R, B, K) ndarray or None
-        All draws, if they were kept.
-    prior : GroupPrior
-        What the groups' base rates have in common: κ and μ.
-    layer : dict or None
-        How far error rates differ between groups; None if one P was taken for all.
+    With the draws (R, B, K) if they were kept, what the groups' base rates have in common, and how
+    far error rates differ between groups, None if one P was taken for all.
     """
 
-    median: Floats
-    mean: Floats
-    sd: Floats
-    lower: Floats
-    upper: Floats
+    figures: dict[str, Floats]
     draws: Floats | None
     prior: GroupPrior
     layer: dict[str, float] | None
@@ -121,38 +102,22 @@ class _Block(NamedTuple):
 def correct_groups(
     whole: Whole,
     data: Counts,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     audited_inform: bool = True,
     rates_differ: bool = True,
     interval: float = 0.95,
     keep: bool | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> GroupAnswer:
     """Learn what groups share and how they differ, draw every group, and sum up.
 
-    Parameters
-    ----------
-    whole : Whole
-        Draws of the whole.
-    data : Counts
-        The groups, on its first axis, with L cells each. Audited units that are in them are exact.
-    rng : numpy.random.Generator
-        Source of randomness.
-    audited_inform : bool
-        Whether a group's audited units say how common its classes are. Not if they were chosen
-        by their true class.
-    rates_differ : bool
-        Whether to learn how error rates differ between groups from the audited units in them.
-    interval : float
-        Probability of the interval.
-    keep : bool, optional
-        Whether to keep all draws; by default while they take no more than 200 MB.
-    progress : callable, optional
-        Called with the fraction done.
-    executor : concurrent.futures.Executor, optional
-        Where to draw; by default threads, one for each core.
+    The groups stand on the first axis of `data`, with L cells each; audited units that are in them
+    are exact. `audited_inform` says whether a group's audited units tell how common its classes
+    are: not if they were chosen by their true class. With `rates_differ`, how error rates differ
+    between groups is learned from them. All draws are kept if `keep` says so, by default while they
+    take no more than 200 MB. `executor` is where to draw, by default threads, one for each core.
     """
     rest, exact = split(data, overlap=True)
     n = np.zeros_like(data.n) if rest is data else data.n
@@ -194,13 +159,11 @@ def correct_groups(
     finally:
         if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
-    summary = np.empty((5, B, K))
     some = max(1, 4 * BLOCK // (R * K))
-    for part in (slice(first, first + some) for first in range(0, B, some)):
-        summary[:, part] = figures(store.of(part), interval, discrete=data.u_hat is None)
-    median, mean, sd, lower, upper = summary
-    kept = store.draws if keep else None
-    return GroupAnswer(median, mean, sd, lower, upper, kept, prior, told)
+    parts = (slice(first, first + some) for first in range(0, B, some))
+    found = [figures(store.of(part), interval, discrete=data.u_hat is None) for part in parts]
+    summary = {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+    return GroupAnswer(summary, store.draws if keep else None, prior, told)
 
 
 class _Store:
@@ -237,7 +200,7 @@ class _Store:
 
 
 def _learn(
-    whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: np.random.Generator
+    whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: Rng
 ) -> tuple[Layer, dict[str, float]]:
     """Learn how far groups' rates differ, and turn it into a layer for each draw."""
     (R, K), H = whole.beta.shape, n.shape[2]
@@ -267,9 +230,7 @@ def _rows(P: Floats) -> Floats:
     return np.maximum(np.ascontiguousarray(np.moveaxis(P, 0, -1)), TINY)
 
 
-def _jobs(
-    every: _Block, width: int, rng: np.random.Generator
-) -> Iterator[tuple[_Block, np.random.Generator]]:
+def _jobs(every: _Block, width: int, rng: Rng) -> Iterator[tuple[_Block, Rng]]:
     """Cut the draws into blocks, each with a generator of its own."""
     starts = range(0, len(every.whole.P), width)
     for begin, own in zip(starts, rng.spawn(len(starts)), strict=True):
@@ -285,7 +246,7 @@ def _part(every: _Block, part: slice) -> _Block:
     return every._replace(whole=some, a=every.a[part], layer=cut)
 
 
-def _draw(block: _Block, rng: np.random.Generator) -> Floats:
+def _draw(block: _Block, rng: Rng) -> Floats:
     """Draw the groups (r, B, K), audited units apart, for a few draws of the whole."""
     (P, _, X, _), rest, n, H = block.whole, block.rest, block.known, block.labels
     shape = block.a.T[:, None, :]
@@ -308,7 +269,7 @@ def _tells(layer: Layer, n: Floats) -> Floats:
     return np.asarray(np.einsum("bgl,lbr->gbr", n, part))
 
 
-def _given_rates(block: _Block, rates: Floats, rng: np.random.Generator) -> Floats:
+def _given_rates(block: _Block, rates: Floats, rng: Rng) -> Floats:
     """Draw the groups (r, B, K) with the base rates (r, B, K) that their predictions tell."""
     (P, beta, X, means), rest, layer, n = block.whole, block.rest, block.layer, block.known
     v = rest.v_hat.T

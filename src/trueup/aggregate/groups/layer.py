@@ -20,8 +20,6 @@ the mean over the group's own units in its cells, and the cells' odds follow c^(
 whose rates differ does so in all bands, while how classes lie in the bands is the whole's.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,11 +28,7 @@ from numpy.typing import NDArray
 from trueup.aggregate.groups.common import draw_common, find_mode
 from trueup.draws.base_rates import columns
 from trueup.numerics import special
-
-__all__ = ["Layer", "by_label", "draw_layer", "effective", "learn_layer"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 ONE_P = 0.2
 """Prior probability of one P for all groups: the last κ of the grid, with λ = 1."""
@@ -85,26 +79,15 @@ def learn_layer(
     tilt: Floats,
     every: Integers,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Learned:
     """Draw λ, κ, the family and σ, `size` of each, given the audited units.
 
-    Parameters
-    ----------
-    n : (B, K, H) ndarray of int
-        Audited units of each group, by true and predicted class.
-    v_hat : (B, L) ndarray of int
-        Units of each group, by cell.
-    P, beta : (S, K, L) and (S, K) ndarray
-        Some draws of the whole's P, by cell, and of its base rates.
-    tilt : (S, B, K) ndarray
-        β_b/β of the groups on the same draws, from their predictions alone.
-    every : (G, H) ndarray of int
-        Units of all groups, by predicted class, also of those without audited units.
-    size : int
-        How many draws to make.
-    rng : numpy.random.Generator
-        Source of randomness.
+    `n` (B, K, H) are audited units of each group, by true and predicted class, `v_hat` (B, L) its
+    units by cell, and `every` (G, H) those of all groups by predicted class, also of groups without
+    audited units. `P` (S, K, L) and `beta` (S, K) are some draws of the whole's P, by cell, and of
+    its base rates; `tilt` (S, B, K) is β_b/β of the groups on these draws, from their predictions
+    alone.
     """
     (S, K), (B, _, H) = beta.shape, n.shape
     sigmas = SIGMAS if B * K**2 <= MOST_COMMON else SIGMAS[:1]
@@ -251,9 +234,7 @@ def _left_to_base_rates(v_hat: Integers, rows: Floats, beta: Floats) -> Floats:
     return np.asarray(np.clip(1 - of_rows / max(float(seen), 1e-12), 0.0, 1.0))
 
 
-def draw_layer(
-    layer: Layer, c: Floats, tilt: Floats, n: Floats, v: Integers, rng: np.random.Generator
-) -> Floats:
+def draw_layer(layer: Layer, c: Floats, tilt: Floats, n: Floats, v: Integers, rng: Rng) -> Floats:
     """Draw the groups' columns c^(b) (K, r, L, B).
 
     `c` (r, K, L) are the whole's columns, `tilt` (K, r, B) is β_b/β, `n` (B, K, H) the audited
@@ -281,7 +262,7 @@ def draw_layer(
     return mean
 
 
-def _common(layer: Layer, among: Floats, n: Floats, rng: np.random.Generator) -> Floats:
+def _common(layer: Layer, among: Floats, n: Floats, rng: Rng) -> Floats:
     """Draw η (K, r, B), from its prior where no unit was audited; 0 where σ is."""
     K, r, _, B = among.shape
     eta = rng.standard_normal((K, r, B)) * layer.sigma[:, None]

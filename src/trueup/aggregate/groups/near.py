@@ -17,11 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.numerics import special
-
-__all__ = ["FEW", "TINY", "Near", "find_near", "gamma_shape", "shares", "weigh_empty"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers
 
 TINY = 1e-100
 """A rate of 0 would leave a predicted unit without any class; three of these have a product > 0."""

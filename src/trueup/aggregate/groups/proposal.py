@@ -8,8 +8,6 @@ rare classes have. A group of few units may also have all of them in one class, 
 proposal mixes these corners in.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np
@@ -17,10 +15,7 @@ from numpy.typing import NDArray
 
 from trueup.aggregate.groups.near import FEW, Near, gamma_shape, weigh_empty
 from trueup.numerics import special
-
-__all__ = ["Proposal", "largest"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats, Rng
 
 MOST = 3.0
 """A rate moves the others' until it is this many times its mode."""
@@ -32,16 +27,8 @@ FAR = 1.5
 class Proposal:
     """Proposals for R draws of P and G groups.
 
-    Parameters
-    ----------
-    P : (R, K, L) ndarray
-        Draws of P, none of them 0; classes are in the order of `near`.
-    alpha : (R, G, K) or (R, 1, K) ndarray
-        The concentrations.
-    v : (G, L) ndarray
-        Units per predicted class.
-    near : Near
-        What they have in common.
+    `P` (R, K, L) are draws, none of them 0, with classes in the order of `near`; `alpha` (R, G or
+    1, K) the concentrations, and `v` (G, L) units per predicted class.
     """
 
     def __init__(self, P: Floats, alpha: Floats, v: Floats, near: Near) -> None:
@@ -66,7 +53,7 @@ class Proposal:
             norm = self.gamma_a.sum(axis=2)
             self.log_corners = np.log(np.maximum(near.corners, self.least)) - more - norm[..., None]
 
-    def draw(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    def draw(self, rng: Rng) -> tuple[Floats, Floats, Floats]:
         """Draw ε (R, G, K); return it, x = log λ, and the log of target over proposal (R, G)."""
         some = rng.random(self.s.shape, self.P.dtype) < self.weight
         eps = log_gamma(np.where(some, self.s, self.alpha), rng)
@@ -139,7 +126,7 @@ def _find_mode(
     return x, pi, (first, second, m**3 * ((two / pi) @ (square * T)))
 
 
-def log_gamma(a: Floats, rng: np.random.Generator) -> Floats:
+def log_gamma(a: Floats, rng: Rng) -> Floats:
     """Draw the log of gamma variables: those of a small a are below the least float."""
     small = a < 1
     x = np.log(rng.standard_gamma(a + small, dtype=a.dtype))

@@ -6,27 +6,24 @@ Counts are therefore summed up by mid-quantiles, which interpolate the mid-distr
 Pr(X < k) + Pr(X = k)/2 (Ma, Genton and Parzen 2011). For large counts they are ordinary quantiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["figures", "mid_quantiles"]
-
-Floats = NDArray[np.float64]
+from trueup.numerics.arrays import Floats
 
 
-def figures(draws: Floats, interval: float, *, discrete: bool) -> Floats:
-    """Median, mean, sd, lower and upper (5, G, K) of draws (R, G, K)."""
+def figures(draws: Floats, interval: float, *, discrete: bool) -> dict[str, Floats]:
+    """Median (`estimate`), mean, sd, lower and upper, (G, K) each, of draws (R, G, K)."""
     tail = (1 - interval) / 2
     levels = (0.5, tail, 1 - tail)
     if discrete:
         median, lower, upper = mid_quantiles(draws, levels)
     else:
         median, lower, upper = np.quantile(draws, levels, axis=0)
-    return np.stack([median, draws.mean(axis=0), draws.std(axis=0, ddof=1), lower, upper])
+    spread = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=1)}
+    return {"estimate": median, **spread, "lower": lower, "upper": upper}
 
 
 def mid_quantiles(draws: Floats, levels: Sequence[float]) -> list[Floats]:

@@ -1,14 +1,8 @@
 """Values of groups that may be negative and are not in bands: normal, without bounds."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["mean_values", "split_signed"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from trueup.numerics.arrays import Floats, Integers, Rng
 
 
 def mean_values(u: Floats, beta: Floats, N: int, squares: float | None = None) -> Floats:
@@ -25,7 +19,7 @@ def mean_values(u: Floats, beta: Floats, N: int, squares: float | None = None) -
 
 
 def split_signed(
-    M: Integers, means: Floats, v: Integers, u: Floats, w: Floats | None, rng: np.random.Generator
+    M: Integers, means: Floats, v: Integers, u: Floats, w: Floats | None, rng: Rng
 ) -> Floats:
     """Draw the totals (K, r, B) of groups given their units M (K, r, L, B).
 

@@ -11,7 +11,7 @@ from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.exact import draw_exact
 from trueup.draws.samplers.rejection import draw_rejection
 from trueup.draws.samplers.walk import Constrained, Full
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 Sampler = Literal["auto", "exact", "rejection", "chain"]
 
@@ -22,13 +22,7 @@ MAX_PROPOSALS = 20_000_000
 
 
 def draw_constrained(
-    a: Floats,
-    v_hat: Floats,
-    size: int,
-    rng: np.random.Generator,
-    *,
-    sampler: Sampler = "auto",
-    **limits: Any,
+    a: Floats, v_hat: Floats, size: int, rng: Rng, *, sampler: Sampler = "auto", **limits: Any
 ) -> Draws:
     """Draw P from independent Dirichlet rows given P ∈ Θ_K(v̂), the paper's constrained posterior.
 
@@ -59,9 +53,7 @@ def draw_constrained(
     return replace(draws, rho=v_hat / v_hat.sum())
 
 
-def draw_full(
-    a: Floats, gamma: Floats, v_hat: Floats, size: int, rng: np.random.Generator, **limits: Any
-) -> Draws:
+def draw_full(a: Floats, gamma: Floats, v_hat: Floats, size: int, rng: Rng, **limits: Any) -> Draws:
     """Draw (P, β) given the test set and v̂ ~ Mult(N, Pᵀβ), exact for any N, with β ~ Dir(γ).
 
     `a` is (K, L), γ (K,) and v̂ (L,), which may hold zeros; see `draw_constrained`.

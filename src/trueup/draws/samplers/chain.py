@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from trueup.draws.samplers.contradiction import contradicted
-from trueup.draws.samplers.draws import Draws, Progress
+from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.walk import MANY_CLASSES, Walk
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Progress, Rng
 from trueup.numerics.diagnostics import ess, rhat
 
 RHAT = 1.01
@@ -57,10 +57,10 @@ def plan(size: int, classes: int) -> int:
 
 
 def run_chains(
-    make: Callable[[int, np.random.Generator, tuple[int, int]], Walk],
+    make: Callable[[int, Rng, tuple[int, int]], Walk],
     a: Floats,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     progress: Progress | None = None,
     max_sweeps: int = 20_000,
@@ -166,9 +166,7 @@ def thinned(walk: Walk, burn: int, keep: int, part: slice) -> Floats:
     return x[:, n - 1 - (np.arange(keep)[::-1] * n) // keep]
 
 
-def collect(
-    walk: Walk, size: int, keep: int, rng: np.random.Generator
-) -> tuple[Floats, Floats, Floats]:
+def collect(walk: Walk, size: int, keep: int, rng: Rng) -> tuple[Floats, Floats, Floats]:
     """Thin to `size` draws of P, β and ρ, in random order."""
     K, L = walk.shape
     x = thinned(walk, int(BURN * walk.sweeps), keep, slice(None))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.dirichlet import dirichlet
 
 RARE = 1e-3
@@ -13,7 +13,7 @@ FIRST, UNUSUAL = 200, 4
 """If more than the second of so many draws are as far, that share is not small."""
 
 
-def contradicted(a: Floats, P: Floats, rng: np.random.Generator) -> list[int]:
+def contradicted(a: Floats, P: Floats, rng: Rng) -> list[int]:
     """Return the classes whose rates are far from the test set in half of the draws and more.
 
     Rows are Dir(a_g) given the test set alone, and P (R, K, L) are draws given v̂ as well.

@@ -1,12 +1,9 @@
 """What every sampler returns."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from trueup.numerics.arrays import Floats
-
-Progress = Callable[[float], object]
 
 
 @dataclass(frozen=True)

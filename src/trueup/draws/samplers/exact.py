@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.truncated import below, log_mass_below
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 
 def log_masses(a: Floats, rho: Floats) -> tuple[float, float]:
@@ -19,7 +19,7 @@ def log_masses(a: Floats, rho: Floats) -> tuple[float, float]:
     return better, swapped
 
 
-def draw_exact(a: Floats, v_hat: Floats, size: int, rng: np.random.Generator) -> Draws:
+def draw_exact(a: Floats, v_hat: Floats, size: int, rng: Rng) -> Draws:
     """Draw `size` independent P from Dir(a) rows given P ∈ Θ₂(v̂), both v̂ positive.
 
     Examples

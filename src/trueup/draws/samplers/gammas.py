@@ -28,7 +28,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.dirichlet import GammaDraws
 
 PIVOT = 1e-10
@@ -89,7 +89,7 @@ def floor(K: int, gamma: Floats | None) -> float:
     return -np.inf if gamma is None else -21.0 - 2.0 * K
 
 
-def propose(old: Floats, a: Floats, keep: float, tries: int, rng: np.random.Generator) -> Floats:
+def propose(old: Floats, a: Floats, keep: float, tries: int, rng: Rng) -> Floats:
     """Propose gammas (K, tries, C) in detailed balance with Gamma(a), keeping a part of the old.
 
     With B ~ Beta(ra, (1−r)a) and G ~ Gamma((1−r)a), X' = BX + G is Gamma(a) again (the beta-gamma
@@ -104,11 +104,7 @@ def propose(old: Floats, a: Floats, keep: float, tries: int, rng: np.random.Gene
 
 
 def propose_columns(
-    X: Floats,
-    a: Floats,
-    columns: list[int],
-    paces: list[tuple[float, int]],
-    rng: np.random.Generator,
+    X: Floats, a: Floats, columns: list[int], paces: list[tuple[float, int]], rng: Rng
 ) -> list[Floats]:
     """`propose` for some columns, each with its own (keep, tries); fresh ones drawn together."""
     K = len(a)
@@ -138,7 +134,7 @@ def move_columns(
     order: list[int],
     passes: int,
     propose: Callable[[list[int]], list[Floats]],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> list[tuple[int, Bools]]:
     """Move every column, in this order, to the first of its proposals (K, m, C) that stays inside.
 
@@ -163,7 +159,7 @@ def move_columns(
 
 
 def _move_block(
-    state: Gammas, Q: Floats, J: list[int], xs: list[Floats], rng: np.random.Generator
+    state: Gammas, Q: Floats, J: list[int], xs: list[Floats], rng: Rng
 ) -> list[tuple[int, Bools]]:
     """Move columns J, one after the other, and with them Q = B_J (K, m, C)."""
     w, chain, found = state.w, np.arange(Q.shape[2]), []
@@ -228,13 +224,7 @@ def move_row(state: Gammas, g: int, x: Floats) -> Bools:
 
 
 def _likelier(
-    state: Gammas,
-    w: Floats,
-    total: Floats,
-    after: Floats,
-    d: Floats,
-    inside: Bools,
-    rng: np.random.Generator,
+    state: Gammas, w: Floats, total: Floats, after: Floats, d: Floats, inside: Bools, rng: Rng
 ) -> Bools:
     """Accept by Π (β'/β)^(γ−1) |det P| / |det P'|, and never where B is not to be trusted."""
     assert state.gamma is not None
@@ -249,7 +239,7 @@ def _likelier(
     return np.asarray(inside)
 
 
-def swap_rows(X: Floats, a: Floats, rng: np.random.Generator) -> int:
+def swap_rows(X: Floats, a: Floats, rng: Rng) -> int:
     """Exchange two rows in each chain, where accepted: the hull and ρ stay, β changes its order.
 
     Rows of classes with few test units can stand in for each other; they are chosen more often.

@@ -3,9 +3,9 @@
 import numpy as np
 
 from trueup.draws.contingency import solve_Q
-from trueup.draws.samplers.draws import Draws, Progress
+from trueup.draws.samplers.draws import Draws
 from trueup.errors import EstimateError
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Progress, Rng
 from trueup.numerics.dirichlet import SMALL_SHAPE, GammaDraws, dirichlet, fast_generator
 
 PILOT = 1024
@@ -24,7 +24,7 @@ class Proposals:
     The constraint does not depend on the scale of a row, so they begin as gammas X (K, K, C).
     """
 
-    def __init__(self, a: Floats, rho: Floats, rng: np.random.Generator) -> None:
+    def __init__(self, a: Floats, rho: Floats, rng: Rng) -> None:
         K = len(a)
         self.a, self.rho = a, rho
         self.rng = fast_generator(rng)
@@ -76,7 +76,7 @@ def draw_rejection(
     a: Floats,
     v_hat: Floats,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     max_proposals: int,
     max_work: float = np.inf,

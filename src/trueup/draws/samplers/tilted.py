@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.dirichlet import log_add, log_gamma
 
 NEWTON = 6
@@ -72,9 +72,7 @@ def log_sum(x: Floats, axis: int) -> Floats:
     return np.asarray(np.squeeze(top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True)), axis))
 
 
-def start_columns(
-    a: Floats, gamma: Floats, v_hat: Floats, chains: int, rng: np.random.Generator
-) -> Columns:
+def start_columns(a: Floats, gamma: Floats, v_hat: Floats, chains: int, rng: Rng) -> Columns:
     """Start as if the test set had the population's base rates."""
     x = log_gamma(a[:, :, None], (*a.shape, chains), rng)
     log_c = x - log_sum(x, 0)
@@ -95,7 +93,7 @@ def log_rates(a: Floats, log_r: Floats) -> Floats:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # where a rate is too large, nothing is accepted
-def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def tilted(x: Floats, a: Floats, log_r: Floats, rng: Rng) -> tuple[Floats, Floats]:
     """Propose simplices (over axis 0, in logs) for Π x^(a−1) exp(−Σ r x), with the log ratio."""
     rate = log_rates(a, log_r)
     new = log_gamma(np.broadcast_to(a, x.shape), x.shape, rng) - rate
@@ -106,7 +104,7 @@ def tilted(x: Floats, a: Floats, log_r: Floats, rng: np.random.Generator) -> tup
     return new, A * (np.log1p(after) - after - np.log1p(before) + before)
 
 
-def move_columns(state: Columns, rng: np.random.Generator) -> None:
+def move_columns(state: Columns, rng: Rng) -> None:
     """Redraw every column of c, then ρ."""
     a, (K, L, chains) = state.a, state.log_c.shape
     log_beta = state.log_beta()
@@ -137,7 +135,7 @@ def move_columns(state: Columns, rng: np.random.Generator) -> None:
     state.keep(log_ratio > -rng.standard_exponential(chains), state.log_c, new)
 
 
-def scale(state: Columns, rng: np.random.Generator) -> None:
+def scale(state: Columns, rng: Rng) -> None:
     """Move the base rates of each half of the chains by differences between those of the other."""
     K, _, chains = state.log_c.shape
     sizes = np.array([1.0, 2.38 / np.sqrt(2.0 * max(K - 1, 1)), 0.5 / np.sqrt(max(K - 1, 1))])
@@ -197,7 +195,7 @@ def _largest_odds(state: Columns, g: int) -> Floats:
     return np.asarray((log_c - np.log(rest)).max(axis=0))
 
 
-def jump(state: Columns, rng: np.random.Generator) -> None:
+def jump(state: Columns, rng: Rng) -> None:
     """Put one class after the other anywhere, from nothing to everything, ρ fixed."""
     K, _, chains = state.log_c.shape
     log_beta, shape = state.log_beta(), (K, chains)
@@ -227,7 +225,7 @@ def _log_jump(x: Floats, state: Columns, g: int) -> Floats:
     return log_add(np.log(np.maximum(near, SMALL)), tail)
 
 
-def swap_classes(state: Columns, rng: np.random.Generator) -> None:
+def swap_classes(state: Columns, rng: Rng) -> None:
     """Exchange two classes in every chain, where accepted."""
     g, k = rng.choice(len(state.a), 2, replace=False)
     log_beta = state.log_beta()

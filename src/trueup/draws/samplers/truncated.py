@@ -15,7 +15,7 @@ Where all three waste too much (b far below 1), the incomplete beta function is 
 import numpy as np
 
 from trueup.numerics import special
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 WORTH_INVERTING = 0.05
 """An inversion costs about as much as twenty proposals."""
@@ -55,9 +55,7 @@ def tangent_rate(a: float, b: float, t: float) -> float:
     return a - max(b - 1.0, 0.0) * t / (1.0 - t)
 
 
-def below(
-    a: float, b: float, t: float, size: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def below(a: float, b: float, t: float, size: int, rng: Rng) -> tuple[Floats, Floats]:
     """Draw X ~ Beta(a, b) given X ≤ t; returned are X and t − X, both to full precision."""
     rates = acceptances(a, b, t)
     kind = max(rates, key=lambda k: rates[k])
@@ -77,9 +75,7 @@ def below(
     return x, gap
 
 
-def _propose(
-    kind: str, a: float, b: float, t: float, size: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def _propose(kind: str, a: float, b: float, t: float, size: int, rng: Rng) -> tuple[Floats, Floats]:
     """Accepted draws out of `size` proposals from one envelope."""
     if kind == "beta":
         x = rng.beta(a, b, size)

@@ -1,11 +1,10 @@
-"""Chains that walk side by side: one sweep of each posterior, how far moves go, what is kept.
+"""Chains that walk side by side: one sweep of each posterior.
 
 During warm-up every column and row learns how far its proposals may go: fresh ones, tried several
 times where few stay inside, or ones that keep a part of the old.
 """
 
 import time
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,14 +18,11 @@ from trueup.draws.samplers.gammas import (
     propose_columns,
     swap_rows,
 )
+from trueup.draws.samplers.pace import KEEP, Pace, Record
 from trueup.draws.samplers.tilted import log_sum
-from trueup.numerics.arrays import Bools, Floats
+from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.dirichlet import dirichlet, fast_generator, log_gamma
 
-KEEP = np.array([0.0, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999])
-"""How much of the old a proposal keeps; 0 is a fresh draw."""
-FEW, MANY = 0.15, 0.5
-"""Acceptance below which proposals keep more, and above which they keep less."""
 MOST_TRIES = 16
 ROUND = 5
 """Sweeps after which the warm-up looks at the acceptance."""
@@ -34,8 +30,6 @@ ROWS = 10
 """One in so many rows moves in a sweep."""
 MANY_CLASSES, PASSES = 20, 3
 """With more classes than the first, the slowest columns move several times in a sweep."""
-FRESH_EVERY = 8
-"""Sweeps between two in which every proposal is a fresh one."""
 SMALL_GAMMA = 0.5
 ENOUGH_OF_MANY, ENOUGH_OF_SMALL = 0.25, 0.5
 """Effective draws to wait for, as a part of those asked for, with many classes and a small γ: the
@@ -43,78 +37,6 @@ rest would take most of the time."""
 ROUNDING = 1e-9
 """A β_g that is negative by more than this is not due to rounding of a permissible one."""
 TINY = np.finfo(float).tiny
-
-
-@dataclass
-class Record:
-    """Every `stride`-th array (D, C) of a run; when full, every other one is dropped."""
-
-    capacity: int
-    stride: int = 1
-    items: list[Floats] = field(default_factory=list)
-    sweeps: list[int] = field(default_factory=list)
-
-    def wants(self, sweep: int) -> bool:
-        """Whether it is this sweep's turn."""
-        return sweep % self.stride == 0
-
-    def add(self, sweep: int, item: Floats) -> None:
-        """Remember an array."""
-        self.items.append(item)
-        self.sweeps.append(sweep)
-        if len(self.items) > self.capacity:
-            self.stride *= 2
-            keep = [i for i, s in enumerate(self.sweeps) if s % self.stride == 0]
-            self.items = [self.items[i] for i in keep]
-            self.sweeps = [self.sweeps[i] for i in keep]
-
-    def since(self, sweep: int, part: slice = slice(None)) -> Floats:
-        """What is remembered from `sweep` on, chains first: (C, sweeps, D), or a part of D."""
-        i = int(np.searchsorted(self.sweeps, sweep))
-        return np.moveaxis(np.stack([item[part] for item in self.items[i:]]), -1, 0)
-
-
-class Pace:
-    """How far the proposals of some moves go, learnt from their acceptance."""
-
-    def __init__(self, moves: int, most_tries: int) -> None:
-        self.most = most_tries
-        self.level = np.zeros(moves, dtype=int)
-        self.rate = np.ones(moves)
-        self.tries = np.ones(moves, dtype=int)
-        self.forget()
-
-    def forget(self) -> None:
-        """Count afresh."""
-        self.kept, self.tried = np.zeros((2, len(self.level)))
-
-    def count(self, i: int, inside: Bools) -> None:
-        """Count proposals of move i that were accepted, and all of them."""
-        self.kept[i] += np.count_nonzero(inside)
-        self.tried[i] += inside.size
-
-    def learn(self) -> bool:
-        """Change what was accepted too rarely or too often; return whether anything changed."""
-        self.rate = rate = (self.kept + 0.5) / (self.tried + 1.0)
-        few = np.where(self.level == 0, FEW / self.most, FEW)
-        level = self.level + (rate < few) - ((rate > MANY) & (self.level > 0))
-        level = np.where(self.tried > 0, np.clip(level, 0, len(KEEP) - 1), self.level)
-        changed = bool((level != self.level).any())
-        fresh = (level == 0) & (self.level == 0)
-        self.tries = np.where(fresh, np.clip(np.ceil(0.7 / rate), 1, self.most), 1).astype(int)
-        self.level = level
-        self.forget()
-        return changed
-
-    def slow_first(self) -> list[int]:
-        """Order of the moves: those that are accepted least come first."""
-        return [int(i) for i in np.lexsort([self.rate, -self.level])]
-
-    def take(self, i: int, sweep: int) -> tuple[float, int]:
-        """How much of the old move i keeps in this sweep, and how often it tries."""
-        if sweep % FRESH_EVERY == FRESH_EVERY - 1:
-            return 0.0, int(self.tries[i])
-        return float(KEEP[self.level[i]]), int(self.tries[i])
 
 
 class Walk:
@@ -130,7 +52,7 @@ class Walk:
     deadline = np.inf
     """Time (of `time.monotonic`) after which no sweep begins."""
 
-    def __init__(self, chains: int, rng: np.random.Generator, capacity: tuple[int, int]) -> None:
+    def __init__(self, chains: int, rng: Rng, capacity: tuple[int, int]) -> None:
         self.chains, self.capacity = chains, capacity
         self.rng = fast_generator(rng)
         self.forget()
@@ -193,12 +115,7 @@ class Constrained(Walk):
     """Rows Dir(a) inside Θ_K(v̂)."""
 
     def __init__(
-        self,
-        a: Floats,
-        v_hat: Floats,
-        chains: int,
-        rng: np.random.Generator,
-        capacity: tuple[int, int],
+        self, a: Floats, v_hat: Floats, chains: int, rng: Rng, capacity: tuple[int, int]
     ) -> None:
         self.a, self.shape = a, a.shape
         rho = np.repeat((v_hat / v_hat.sum())[:, None], chains, axis=1)
@@ -248,7 +165,7 @@ def outside(state: Gammas) -> Bools:
     return np.asarray(~((state.w * state.X.sum(axis=1)).min(axis=0) > -ROUNDING))
 
 
-def start(a: Floats, rho: Floats, rng: np.random.Generator, *, plain: bool = False) -> Floats:
+def start(a: Floats, rho: Floats, rng: Rng, *, plain: bool = False) -> Floats:
     """Start in Θ_K: columns c_·h ~ Dir(a_·h) give θ = cρ, whose rows are scaled to gammas.
 
     That P may be singular to the last digits (α near zero). The `plain` start is a blend of the
@@ -274,7 +191,7 @@ class Full(Walk):
         gamma: Floats,
         v_hat: Floats,
         chains: int,
-        rng: np.random.Generator,
+        rng: Rng,
         capacity: tuple[int, int],
     ) -> None:
         self.shape = a.shape

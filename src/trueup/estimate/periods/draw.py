@@ -5,8 +5,6 @@ several audits, how fast error rates drift is learned from how far the audits di
 draws of all periods give levels, changes and growth (see docs/periods.md).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts, split
 from trueup.draws.settings import Settings
 from trueup.estimate.periods.rates import Model
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.base_rate_walk import find_path, softmax
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.numerics.tempered import temper
@@ -79,7 +77,7 @@ def draw_periods(
     return Series(u, one, min(ess, R), sigma, delta, unlike)
 
 
-def _unlike(model: Model, rng: np.random.Generator) -> list[int]:
+def _unlike(model: Model, rng: Rng) -> list[int]:
     """Periods whose predictions no base rates explain, with the error rates of the audits alone."""
     P = draw_dirichlet(model.alpha + model.n.sum(axis=0), SOME, rng)
     found = []
@@ -124,7 +122,7 @@ class _Carried:
     with that of the period before by the share of units that both have.
     """
 
-    def __init__(self, share: float, rng: np.random.Generator) -> None:
+    def __init__(self, share: float, rng: Rng) -> None:
         self.share, self.rng = share, rng
         self.z: Floats | None = None
 

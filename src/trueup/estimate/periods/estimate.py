@@ -1,7 +1,5 @@
 """From the tables' counts per period to an estimate with a row for every period."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,13 +8,13 @@ import numpy as np
 
 from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
-from trueup.count.names import FIGURES
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import Settings
 from trueup.errors import DataError, OptionError
 from trueup.estimate.answer import Answer, GroupFigures
-from trueup.estimate.assumptions import Evidence, rates_differ
-from trueup.estimate.design import DOUBTFUL, design_doubts
+from trueup.estimate.doubts import Evidence
+from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
+from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.methods import finish
 from trueup.estimate.periods.draw import draw_periods
 from trueup.estimate.periods.labels import when
@@ -77,7 +75,7 @@ def estimate_periods(
         )
     told += [_unlike(labels[order[t]]) for t in series.unlike]
     every = summary(draws, settings.interval, discrete=not counts.totals)
-    numbers = dict(zip(FIGURES[1:], every, strict=True)) | {"naive": groups.counts.naive}
+    numbers = {"naive": groups.counts.naive} | every
     info = {
         "method": "joint" if settings.from_population else "full",
         "ess": series.ess,

@@ -1,7 +1,5 @@
 """When periods are, from their labels: years, quarters, months, weeks, days or numbers."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Callable, Hashable, Sequence

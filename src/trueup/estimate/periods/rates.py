@@ -12,14 +12,12 @@ a vector: the rows' log odds at the first audit, z of the later ones, log δ, lo
 numbers by which rates walk on beyond the audits.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.base_rate_walk import Path, find_path
 from trueup.numerics.dirichlet import draw_dirichlet
 
@@ -52,7 +50,7 @@ class Model:
         K, later = self.K, len(self.n) - 1
         return K * (K - 1) + later * K * K + int(later > 0) + 1
 
-    def draw_base(self, size: int, rng: np.random.Generator) -> Floats:
+    def draw_base(self, size: int, rng: Rng) -> Floats:
         """Draw (R, d): rows given all audits without drift, the rest from simple priors."""
         K, later = self.K, len(self.n) - 1
         rows = draw_dirichlet(self.alpha + self.n.sum(axis=0), size, rng)

@@ -1,7 +1,5 @@
 """What the user should know before publishing, whatever the method found."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from statistics import NormalDist
 
@@ -11,11 +9,11 @@ from numpy.typing import NDArray
 from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
-from trueup.estimate.assumptions import prior_conflict, values_differ
 from trueup.estimate.cell_totals import in_cells
-from trueup.estimate.design import design_doubts
-
-__all__ = ["cautions", "signal"]
+from trueup.estimate.doubts.design import design_doubts
+from trueup.estimate.doubts.rates import prior_conflict
+from trueup.estimate.doubts.values import values_differ
+from trueup.text import roughly
 
 TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
@@ -52,8 +50,8 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
     if never and method in POSTERIORS:
         found.append(
-            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is no "
-            "class: what its units truly are rests on the prior. Is it spelt as in the test set?"
+            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is not a "
+            "class: only the prior says what its units truly are. Is it spelt as in the test set?"
         )
     if counts.L < counts.K and method == "full":
         found.append(
@@ -145,10 +143,11 @@ def labels_to_pay(
 
 def correction_warning(more: int, n: int, N: int) -> str:
     """Say that correcting may be worse than not correcting, and what would change that."""
+    many = f"about {roughly(more)} more"
     if n + more >= N:
         many = f"all {N:,}"
-    else:
-        many = f"about {more:,} more" if more < MOST_TIMES * n else f"many more than {more:,}"
+    elif more >= MOST_TIMES * n:
+        many = f"many more than {more:,}"
     return (
         "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "

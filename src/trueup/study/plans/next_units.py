@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from trueup.aggregate.cells import draw_cells
-from trueup.audit.advise import Advice, Known, advise, assumed_columns, dirichlet_columns
+from trueup.audit.advise import Advice, Known, advise, dirichlet_columns
 from trueup.audit.draw import Bands, draw_rows
 from trueup.audit.value_bands import band_names
+from trueup.audit.work_list import recognise
 from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
@@ -19,7 +20,7 @@ from trueup.draws.cells.frame import frame
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.read import open_table
@@ -90,7 +91,8 @@ def next_units(
     bands: dict[Any, str] = {}
     if case.counts is None:
         sums = case.sums(np.random.Generator(np.random.SFC64(settings.seed)))
-        known = assumed_columns(case.c, alpha, list(wanted), case.v_hat, sums)
+        a = np.maximum(case.c, 1e-9) * alpha.sum(axis=0)  # as sure as the prior alone
+        known = dirichlet_columns(a, list(wanted), case.v_hat, *sums)
         futures = np.empty((0, K, K))
     else:
         known, futures = known_columns(
@@ -176,9 +178,7 @@ def _promise(
     return words, [float(x) for x in then]
 
 
-def _after(
-    counts: Counts, labels: Integers, c: Floats, known: Known, rng: np.random.Generator
-) -> Counts:
+def _after(counts: Counts, labels: Integers, c: Floats, known: Known, rng: Rng) -> Counts:
     """Return the counts with labels whose true classes are drawn from columns c (K, L)."""
     cells = counts if counts.bands is None else counts.bands
     X = rng.multinomial(labels, (c / c.sum(axis=0)).T).T
@@ -208,6 +208,7 @@ def _work_list(
     assert columns.id is not None
     if case.counts is not None:
         table = open_table(test_set, "the test set")
+        recognise(table)
         require_columns(table, [columns.id, columns.true])
         labels = {plain(i): plain(s) for i, s in table.rows([columns.id, columns.true])}
         cell_counts = case.counts if case.counts.bands is None else case.counts.bands

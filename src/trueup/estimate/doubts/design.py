@@ -9,7 +9,7 @@ import numpy as np
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.parts import Parts
-from trueup.numerics.arrays import Integers
+from trueup.numerics.arrays import Integers, Rng
 
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
@@ -22,9 +22,7 @@ LEAST_UNITS = 20
 """Test units whose mean score is near enough to normal."""
 
 
-def design_p_value(
-    n: Integers, v_hat: Integers, *, overlap: bool, rng: np.random.Generator
-) -> float | None:
+def design_p_value(n: Integers, v_hat: Integers, *, overlap: bool, rng: Rng) -> float | None:
     """P-value: how often a random test set differs at least this much from the population.
 
     Pearson's chi-square of the test set's column totals against v̂/N; drawn without replacement
@@ -52,9 +50,7 @@ def design_p_value(
     return float((1 + (simulated >= statistic * (1 - 1e-9)).sum()) / (1 + SIMULATIONS))
 
 
-def _random_totals(
-    v_hat: Integers, size: int, overlap: bool, rng: np.random.Generator
-) -> Iterator[Integers]:
+def _random_totals(v_hat: Integers, size: int, overlap: bool, rng: Rng) -> Iterator[Integers]:
     """Column totals of random test sets, in blocks: there may be many thousand groups."""
     N, last = int(v_hat.sum()), v_hat.cumsum()
     inside = overlap and N < HYPERGEOMETRIC_LIMIT
@@ -158,13 +154,12 @@ def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
             "('by_prediction'), within true classes ('by_class'), or from another period or "
             "population ('shifted')?"
         )
-    said = (
-        f"are {larger} than a random sample's" if what == "values" else "are not a random sample's"
-    )
+    said = f"are {larger} than" if what == "values" else "do not look like"
     return (
-        f"The {what} of the test set {said} {p}. With design 'random' the answer may then be "
-        "wrong. Was it drawn by size, or within regions or other strata? Name the columns that it "
-        "was drawn within (`drawn_within`), or each unit's inclusion probability (`probability`)."
+        f"The {what} of the test set {said} those of a random sample {p}. With design 'random' the "
+        "answer may then be wrong. Was it drawn by size, or within regions or other strata? Name "
+        "the columns that it was drawn within (`drawn_within`), or each unit's inclusion "
+        "probability (`probability`)."
     )
 
 

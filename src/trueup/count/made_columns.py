@@ -1,10 +1,11 @@
-"""Bins of a column on which error rates depend, with equal numbers of test units."""
+"""Columns that we make: bins of a column on which error rates depend, and weighted values."""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.prior import Regression
 from trueup.read.table import (
@@ -69,3 +70,29 @@ def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table, missing: st
     if not len(x):
         raise empty_table(table)
     return x
+
+
+def weigh(
+    population: Table, audited: Table, columns: Columns, weight: str
+) -> tuple[Table, Table, Columns, float]:
+    """Return the tables with weight times value as the value, and the effective size (Kish 1965).
+
+    Audited units found by id take both from the population.
+    """
+    check_value_kind(population, weight, require_columns(population, [weight])[weight])
+    tally = population.tally([columns.predicted], weight, nullable=[columns.predicted])
+    total, squares = float(tally.sums.sum()), float(tally.squares.sum())
+    if tally.signed or not total > 0:
+        wrong = "some are negative" if tally.signed else "all are 0"
+        raise DataError(
+            f"The weights in column {weight!r} of {population.name} must be 0 or more, and not all "
+            f"0; {wrong}.",
+            hint="a weight says how many units of the larger population a unit stands for.",
+        )
+    value, name = columns.value, weight
+    if value is not None:
+        name = f"{value} × {weight}"
+        population = population.weighted(name, value, weight)
+        if columns.id is None or {value, weight} <= {*audited.kinds()}:
+            audited = audited.weighted(name, value, weight)
+    return population, audited, replace(columns, value=name), total**2 / squares

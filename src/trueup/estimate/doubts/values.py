@@ -6,23 +6,19 @@ a true class to be alike whatever the prediction. Those that work with predicted
 predicted class. Real classifiers keep neither, and the audited values can show it.
 """
 
-from collections.abc import Hashable, Sequence
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
-from trueup.count.reliability import by_score
-from trueup.count.scores import score_ranks
 from trueup.draws.contingency import solve_Q
-from trueup.estimate.design import chi_square_tail
+from trueup.estimate.doubts import Evidence
+from trueup.estimate.doubts.design import chi_square_tail
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 
-SHUFFLES, PICKS = 499, 999
-"""Of groups for `rates_differ`, and of wrong predictions for `values_differ`."""
+PICKS = 999
+"""Wrong predictions that are shuffled for `values_differ`."""
 FAR = 10.0
 """Times the overall mean; `far_means` warns beyond."""
 FACTOR, SEEN = 3.0, 3.7
@@ -30,13 +26,6 @@ FACTOR, SEEN = 3.0, 3.7
 standard errors at which `values_differ` sees it nine times in ten."""
 LEAST = 2
 """Audited units that a class needs on either side to be compared."""
-
-
-class Evidence(NamedTuple):
-    """The p-value, adjusted for the number of comparisons, and what was found, in words."""
-
-    p_value: float
-    words: str
 
 
 def values_differ(counts: Counts) -> Evidence | None:
@@ -154,40 +143,12 @@ def hardly_seen(counts: Counts, lower: Floats, upper: Floats) -> str | None:
     if not (np.isfinite(far).all() and far.max() > 0.25):
         return None
     return (
-        "The totals rest on values of a true class that do not depend on the prediction. With "
+        "The totals assume that the values of a true class do not depend on the prediction. With "
         f"{int(bad.sum()):,} audited units that were predicted wrongly, the test set would hardly "
         f"show it if such units were {FACTOR:g} times as large or as small as the others, and the "
         f"interval of {counts.classes[int(far.argmax())]!r} would then be too narrow. Audit more "
         "units, or draw the test set from this population."
     )
-
-
-def prior_conflict(counts: Counts, alpha: Floats, by_prediction: bool) -> Evidence | None:
-    """Test an informative prior: how probable it makes the audited units, against draws from it.
-
-    Given their numbers, the units of a true class are Dirichlet-multinomial over predictions, or,
-    if drawn by prediction, those of a predicted class over true ones. The p-value is how often a
-    test set drawn from the prior is as improbable as this one (Box 1980).
-    """
-    n, a = (counts.n.T, alpha.T) if by_prediction else (counts.n, alpha)
-    some = n.any(axis=1)
-    if not some.any():
-        return None
-    n, a, units = n[some], a[some], n[some].sum(axis=1)
-    rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
-    gamma = np.maximum(rng.standard_gamma(a, (PICKS, *a.shape)), 1e-300)
-    drawn = rng.multinomial(units, gamma / gamma.sum(axis=-1, keepdims=True))
-
-    def log_p(n: NDArray[np.int64]) -> Floats:
-        each = special.gammaln(a + n) - special.gammaln(a) - special.gammaln(n + 1.0)
-        return np.asarray(each.sum(axis=-1))
-
-    here, there = log_p(n), log_p(drawn)
-    p = float(1 + (there.sum(axis=1) <= here.sum() + 1e-9).sum()) / (PICKS + 1)
-    labels = counts.predicted if by_prediction else counts.classes
-    worst = int(np.flatnonzero(some)[(there.mean(axis=0) - here).argmax()])
-    kind = "predicted" if by_prediction else "true"
-    return Evidence(p, f"it expects other audited units of {kind} class {labels[worst]!r}")
 
 
 def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:
@@ -209,31 +170,41 @@ def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:
     g = max(far, key=lambda g: means[g])
     return [
         f"The units of class {counts.classes[g]!r} are on average {means[g]:.0f} times as large as "
-        "all units: a few of them among the units predicted otherwise would change the totals "
-        "much, and the interval may be too narrow. Draw the test set within size classes "
+        "all units. If only a few of them were predicted as another class, that would change the "
+        "totals a lot, and the interval may be too narrow. Draw the test set within size classes "
         "(`drawn_within`), or compare with method='difference' from a random test set."
     ]
+
+
+def trend(n: Floats, units: Floats, z: Floats) -> Floats | None:
+    """Return how many standard errors each outcome (K,) is more common where z is larger.
+
+    The test of Cochran and Armitage, stratified (Mantel): Σ z (n_gℓ − n_ℓ c_gh) against its
+    variance given the margins, with n (K, H, B) of the `units` (H, B) in each stratum h. None if
+    no outcome varies.
+    """
+    m = units.sum(axis=1)
+    c = n.sum(axis=2) / np.maximum(m, 1)
+    centre = z - ((units * z).sum(axis=1) / np.maximum(m, 1))[:, None]
+    each = (units * centre**2).sum(axis=1) / np.maximum(m - 1, 1)
+    var = (c * (1 - c) * each * m).sum(axis=1)
+    if not (var > 0).any():
+        return None
+    return np.asarray((n * centre).sum(axis=(1, 2)) / np.sqrt(np.where(var > 0, var, np.inf)))
 
 
 def rates_follow_value(counts: Counts) -> Evidence | None:
     """Test that, within a predicted class, the true class does not depend on the value.
 
-    The trend test of Cochran and Armitage, stratified by predicted class (Mantel): per true class
-    Σ z (n_gℓ − n_ℓ c_gh) against its variance given the margins. Needs bands of the value.
+    The trend test within predicted classes, per true class. Needs bands of the value.
     """
     if counts.bands is None or counts.bands.u_hat is None:
         return None
     K = counts.K
     n, z = _cells(counts)
-    n_l, n_h = n.sum(axis=0), n.sum(axis=(0, 2))
-    c = n.sum(axis=2) / np.maximum(n_h, 1)
-    centre = z - ((n_l * z).sum(axis=1) / np.maximum(n_h, 1))[:, None]
-    score = (n * centre).sum(axis=(1, 2))
-    each = (n_l * centre**2).sum(axis=1) / np.maximum(n_h - 1, 1)
-    var = (c * (1 - c) * each * n_h).sum(axis=1)
-    if not (var > 0).any():
+    size = trend(n, n.sum(axis=0), z)
+    if size is None:
         return None
-    size = score / np.sqrt(np.where(var > 0, var, np.inf))
     g = int(np.abs(size).argmax())
     p = float(min(1.0, 2 * special.ndtr(-abs(size[g])) * max(K - (K == 2), 1)))
     rarer = "rarer" if size[g] < 0 else "more common"
@@ -242,86 +213,6 @@ def rates_follow_value(counts: Counts) -> Evidence | None:
         f"true class {counts.classes[g]!r} is {rarer} among large values than among small ones of "
         "the same predicted class",
     )
-
-
-def score_helps(counts: Counts) -> Evidence | None:
-    """Test that predictions with higher scores are right as often as those with lower ones.
-
-    The trend test of Cochran and Armitage, stratified by predicted class (Mantel). The p-value is
-    that of one side: small if predictions with *lower* scores are right more often.
-    """
-    by_band = by_score(counts)
-    if by_band is None:
-        return None
-    units, audited, right, _ = by_band
-    z, m = score_ranks(units), audited.sum(axis=1)
-    share = right.sum(axis=1) / np.maximum(m, 1)
-    centre = z - ((audited * z).sum(axis=1) / np.maximum(m, 1))[:, None]
-    spread = (audited * centre**2).sum(axis=1) / np.maximum(m - 1, 1)
-    var = float((share * (1 - share) * spread * m).sum())
-    if var <= 0:
-        return None
-    size = float((right * centre).sum()) / np.sqrt(var)
-    words = "predictions with higher scores are right less often than those with lower ones"
-    return Evidence(float(special.ndtr(size)), words)
-
-
-def score_as_given(counts: Counts) -> Evidence | None:
-    """Test that as many audited predictions are right as their scores say (Spiegelhalter 1986).
-
-    P-value and words, which name both shares and how far bands are off on average.
-    """
-    by_band = by_score(counts)
-    if by_band is None:
-        return None
-    _, audited, right, given = by_band
-    m, var = int(audited.sum()), float((audited * given * (1 - given)).sum())
-    if not m:
-        return None
-    said, found = float((audited * given).sum()) / m, float(right.sum()) / m
-    size = abs(found - said) * m / np.sqrt(max(var, 1e-12))
-    words = f"the scores say that {said:.1%} of the audited predictions are right; {found:.1%} are"
-    return Evidence(float(min(1.0, 2 * special.ndtr(-size))), words)
-
-
-def rates_differ(
-    n: NDArray[np.int64], classes: Sequence[Hashable], parts: str = "groups"
-) -> Evidence | None:
-    """Test that error rates are the same in all groups (`parts`, in words): n (B, K, L) audited.
-
-    Pearson's statistic of predictions against groups within each true class, compared with that of
-    groups that are shuffled within true classes: exact however few units there are. None if no
-    true class has units in two groups and under two predictions.
-    """
-    n = n[n.any(axis=(1, 2))]
-    b, g, h = (np.repeat(x, n[n > 0]) for x in np.nonzero(n))
-    size, K, L = n.shape[0], n.shape[1], n.shape[2]
-
-    def apart(group: NDArray[np.int64]) -> Floats:
-        seen = np.bincount((group * K + g) * L + h, minlength=n.size).reshape(n.shape)
-        expected = seen.sum(axis=2, keepdims=True) * seen.sum(axis=0) / np.maximum(own, 1)
-        some = expected > 0
-        square = (seen - expected) ** 2 / np.where(some, expected, 1.0)
-        return np.asarray(np.where(some, square, 0.0).sum(axis=(0, 2)))
-
-    own = n.sum(axis=(0, 2))[:, None]
-    varied = ((n.sum(axis=2) > 0).sum(axis=0) > 1) & ((n.sum(axis=0) > 0).sum(axis=1) > 1)
-    if size < 2 or not varied.any():
-        return None
-    rng = np.random.default_rng(0)
-    here = apart(b)
-    order = np.argsort(g, kind="stable")
-    shuffled = b[order]
-    more, each = 1, np.zeros(K)
-    for _ in range(SHUFFLES):
-        mixed = np.empty_like(b)
-        mixed[order] = shuffled[np.lexsort((rng.random(len(b)), g[order]))]
-        there = apart(mixed)
-        more += there.sum() >= here.sum() - 1e-9
-        each += there / SHUFFLES
-    worst = classes[int((here - each).argmax())]
-    words = f"units of true class {worst!r} are predicted differently in different {parts}"
-    return Evidence(float(more / (SHUFFLES + 1)), words)
 
 
 def _cells(counts: Counts) -> tuple[Floats, Floats]:

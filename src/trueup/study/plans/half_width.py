@@ -1,6 +1,5 @@
 """The number of test units for a wanted half-width, found by simulation."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from trueup.audit.allocate import LEAST, allocate_units
 from trueup.draws.settings import make_settings
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate.methods import METHODS
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.study.case import Case
 from trueup.study.replications import run_method
 
@@ -45,7 +44,7 @@ class Search:
     g: int
     allocation: str
     options: dict[str, Any]
-    rng: np.random.Generator
+    rng: Rng
     prices: Floats | float = 1.0
     points: list[dict[str, Any]] = field(default_factory=list)
 
@@ -81,7 +80,7 @@ class Search:
             per_class = self.per_class(n)
             study = self.truths[0].simulate(n if per_class is None else per_class, 1, rng)
             settings = make_settings(
-                study.K, classes=study.classes, design=study.design, noise=True, seed=0,
+                study.K, classes=study.classes, design=study.design, seed=0,
                 **self.options,
             )  # fmt: skip
             with suppress(EstimateError):
@@ -90,9 +89,7 @@ class Search:
                     return True
         return False
 
-    def solve(
-        self, target: float, replications: int, progress: Callable[[float], None]
-    ) -> dict[str, Any]:
+    def solve(self, target: float, replications: int, progress: Progress) -> dict[str, Any]:
         """Find the n whose expected half-width is the target; the curve is in `points`."""
         first, most = self._ends
         rough = ROUGH

@@ -1,0 +1,125 @@
+"""Columns and labels of the two tables: whether they fit together, and the classes they name."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from trueup.count.names import Columns
+from trueup.errors import ClassError, DataError
+from trueup.read.table import Table, Tally, class_kind, group_kind, plain, require_columns
+
+MOST_NAMED = 5
+"""How many offenders a message lists."""
+
+
+def check_columns(population: Table, test_set: Table, columns: Columns) -> list[str]:
+    """Check columns and their kinds; return the columns of groups that the test set lacks."""
+    predicted, true, match = columns.predicted, columns.true, columns.id
+    wanted = [predicted, *filter(None, (columns.value, match))]
+    parts = (*columns.parts, *columns.drawn_within)
+    kinds = require_columns(population, [*wanted, *parts])
+    test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
+    require_columns(population, columns.score)
+    if match is None and (absent := [x for x in columns.score if x not in test_kinds]):
+        raise DataError(
+            f"{test_set.name} must have the score too; it has no column {absent[0]!r}.",
+            hint="add the column, or name the `id` column: scores then come from the population.",
+        )
+    found = {f"{predicted!r} of {population.name}": class_kind(population, predicted, kinds)}
+    for column in (true, predicted):
+        if column in test_kinds:
+            found[f"{column!r} of {test_set.name}"] = class_kind(test_set, column, test_kinds)
+    if len(set(found.values())) > 1:
+        listed = "; ".join(f"{column}: {kind}" for column, kind in found.items())
+        raise ClassError(
+            f"The class columns must hold the same kind of label; {listed}.",
+            hint="write the classes in the same way in both tables.",
+        )
+    for column in parts:
+        group_kind(population, column, kinds)
+    if match is None:
+        require_columns(test_set, (*columns.strata, *columns.drawn_within))
+    for column in (*filter(None, [match]), *parts):
+        both = {kinds[column], test_kinds.get(column, kinds[column])}
+        if len(both) > 1 and not (column == match and both == {"integer", "number"}):
+            what = "id" if column == match else "label"
+            raise DataError(
+                f"Column {column!r} must hold the same kind of {what} in both tables; in "
+                f"{population.name} it holds {kinds[column]}, in {test_set.name} "
+                f"{test_kinds[column]}.",
+                hint=f"write the {what}s in the same way in both tables.",
+            )
+    return [] if match else [column for column in columns.by if column not in test_kinds]
+
+
+def labels_of(
+    given: Sequence[Hashable] | None,
+    tables: tuple[Table, Table],
+    columns: Columns,
+    tallies: tuple[Tally, Tally],
+    design: str,
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Return the classes, and the predicted labels: the classes unless `given` leaves some out."""
+    whole, audited = tallies
+    seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
+    if given is None:
+        orders = [tables[0].order(columns.predicted), tables[1].order(columns.true)]
+        labels = _common_classes(orders, tables, seen)
+        _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
+        return labels, labels
+    listed = [plain(label) for label in given]
+    true = {key[-2] for key in audited.keys}
+    if unknown := sorted(true - set(listed), key=str):
+        raise ClassError(
+            f"{tables[1].name} holds true classes that `classes` does not list: "
+            f"{unknown[:MOST_NAMED]}.",
+            hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
+        )
+    if not seen[0] & set(listed):
+        raise ClassError(
+            f"`classes` must name some of the predicted classes of {tables[0].name}; it holds "
+            f"{sorted(seen[0], key=str)[:MOST_NAMED]}.",
+            hint=f"fix the spelling. Listed: {listed[:20]}.",
+        )
+    return listed, [*listed, *sorted((seen[0] | seen[1]) - set(listed), key=str)]
+
+
+def _refuse_untrue(never: set[Any], labels: list[Hashable], test_set: Table, design: str) -> None:
+    """Ask about predicted labels that no audited unit has as truth, where the answer is at stake.
+
+    A test set drawn within true classes, or elsewhere, says nothing of the share of a class that
+    it lacks: the class would get whatever the prior allows.
+    """
+    if design not in ("by_class", "shifted") or not never:
+        return
+    named = sorted(never, key=str)
+    rest = [label for label in labels if label not in never]
+    raise ClassError(
+        f"No unit of {test_set.name} is truly {named[:MOST_NAMED]}, so that a test set with design "
+        f"{design!r} says nothing of how many there are.",
+        hint=f"if that is no class but a label such as 'unknown', list the others: classes="
+        f"{rest[:20]}; if units can truly be of it, audit some, or list all classes to go on.",
+    )
+
+
+def _common_classes(
+    orders: Sequence[list[Hashable] | None],
+    tables: tuple[Table, Table],
+    seen: tuple[set[Any], set[Any]],
+) -> list[Hashable]:
+    """Return the classes in the order of an ordered categorical; otherwise sorted."""
+    for here, there in ((0, 1), (1, 0)):
+        if unknown := sorted(seen[here] - seen[there], key=str):
+            raise ClassError(
+                f"{tables[here].name} holds classes that {tables[there].name} never names: "
+                f"{unknown[:MOST_NAMED]}.",
+                hint="list all classes with classes=[...] (--classes), or fix the spelling. "
+                f"Known: {sorted(seen[there], key=str)[:20]}.",
+            )
+    found = {tuple(x for x in order if x in seen[0]) for order in orders if order}
+    if len(found) > 1:
+        listed = " and ".join(str(list(order)) for order in sorted(found))
+        raise ClassError(
+            f"Ordered class columns must have the same order in both tables; got {listed}.",
+            hint="list all classes in order with classes=[...].",
+        )
+    return list(found.pop()) if found else sorted(seen[0])

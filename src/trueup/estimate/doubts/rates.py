@@ -1,0 +1,121 @@
+"""What the test set says of error rates: in groups, under a prior, and by the score."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueup.count.counts import Counts
+from trueup.count.reliability import by_score
+from trueup.count.scores import score_ranks
+from trueup.estimate.doubts import Evidence
+from trueup.estimate.doubts.values import trend
+from trueup.numerics import special
+from trueup.numerics.arrays import Floats
+
+SHUFFLES, PICKS = 499, 999
+"""Of groups for `rates_differ`, and test sets drawn for `prior_conflict`."""
+
+
+def prior_conflict(counts: Counts, alpha: Floats, by_prediction: bool) -> Evidence | None:
+    """Test an informative prior: how probable it makes the audited units, against draws from it.
+
+    Given their numbers, the units of a true class are Dirichlet-multinomial over predictions, or,
+    if drawn by prediction, those of a predicted class over true ones. The p-value is how often a
+    test set drawn from the prior is as improbable as this one (Box 1980).
+    """
+    n, a = (counts.n.T, alpha.T) if by_prediction else (counts.n, alpha)
+    some = n.any(axis=1)
+    if not some.any():
+        return None
+    n, a, units = n[some], a[some], n[some].sum(axis=1)
+    rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+    gamma = np.maximum(rng.standard_gamma(a, (PICKS, *a.shape)), 1e-300)
+    drawn = rng.multinomial(units, gamma / gamma.sum(axis=-1, keepdims=True))
+
+    def log_p(n: NDArray[np.int64]) -> Floats:
+        each = special.gammaln(a + n) - special.gammaln(a) - special.gammaln(n + 1.0)
+        return np.asarray(each.sum(axis=-1))
+
+    here, there = log_p(n), log_p(drawn)
+    p = float(1 + (there.sum(axis=1) <= here.sum() + 1e-9).sum()) / (PICKS + 1)
+    labels = counts.predicted if by_prediction else counts.classes
+    worst = int(np.flatnonzero(some)[(there.mean(axis=0) - here).argmax()])
+    what, kind = ("true classes", "predicted") if by_prediction else ("predictions", "true")
+    words = f"it does not expect the {what} of the audited units of {kind} class {labels[worst]!r}"
+    return Evidence(p, words)
+
+
+def score_helps(counts: Counts) -> Evidence | None:
+    """Test that predictions with higher scores are right as often as those with lower ones.
+
+    The trend test within predicted classes. The p-value is that of one side: small if predictions
+    with *lower* scores are right more often.
+    """
+    by_band = by_score(counts)
+    if by_band is None:
+        return None
+    units, audited, right, _ = by_band
+    size = trend(right[None], audited, score_ranks(units))
+    if size is None:
+        return None
+    words = "predictions with higher scores are right less often than those with lower ones"
+    return Evidence(float(special.ndtr(size[0])), words)
+
+
+def score_as_given(counts: Counts) -> Evidence | None:
+    """Test that as many audited predictions are right as their scores say (Spiegelhalter 1986).
+
+    P-value and words, which name both shares and how far bands are off on average.
+    """
+    by_band = by_score(counts)
+    if by_band is None:
+        return None
+    _, audited, right, given = by_band
+    m, var = int(audited.sum()), float((audited * given * (1 - given)).sum())
+    if not m:
+        return None
+    said, found = float((audited * given).sum()) / m, float(right.sum()) / m
+    size = abs(found - said) * m / np.sqrt(max(var, 1e-12))
+    words = f"the scores say that {said:.1%} of the audited predictions are right; {found:.1%} are"
+    return Evidence(float(min(1.0, 2 * special.ndtr(-size))), words)
+
+
+def rates_differ(
+    n: NDArray[np.int64], classes: Sequence[Hashable], parts: str = "groups"
+) -> Evidence | None:
+    """Test that error rates are the same in all groups (`parts`, in words): n (B, K, L) audited.
+
+    Pearson's statistic of predictions against groups within each true class, compared with that of
+    groups that are shuffled within true classes: exact however few units there are. None if no
+    true class has units in two groups and under two predictions.
+    """
+    n = n[n.any(axis=(1, 2))]
+    b, g, h = (np.repeat(x, n[n > 0]) for x in np.nonzero(n))
+    size, K, L = n.shape[0], n.shape[1], n.shape[2]
+
+    def apart(group: NDArray[np.int64]) -> Floats:
+        seen = np.bincount((group * K + g) * L + h, minlength=n.size).reshape(n.shape)
+        expected = seen.sum(axis=2, keepdims=True) * seen.sum(axis=0) / np.maximum(own, 1)
+        some = expected > 0
+        square = (seen - expected) ** 2 / np.where(some, expected, 1.0)
+        return np.asarray(np.where(some, square, 0.0).sum(axis=(0, 2)))
+
+    own = n.sum(axis=(0, 2))[:, None]
+    varied = ((n.sum(axis=2) > 0).sum(axis=0) > 1) & ((n.sum(axis=0) > 0).sum(axis=1) > 1)
+    if size < 2 or not varied.any():
+        return None
+    rng = np.random.default_rng(0)
+    here = apart(b)
+    order = np.argsort(g, kind="stable")
+    shuffled = b[order]
+    more, each = 1, np.zeros(K)
+    for _ in range(SHUFFLES):
+        mixed = np.empty_like(b)
+        mixed[order] = shuffled[np.lexsort((rng.random(len(b)), g[order]))]
+        there = apart(mixed)
+        more += there.sum() >= here.sum() - 1e-9
+        each += there / SHUFFLES
+    worst = classes[int((here - each).argmax())]
+    words = f"units of true class {worst!r} are predicted differently in different {parts}"
+    return Evidence(float(more / (SHUFFLES + 1)), words)

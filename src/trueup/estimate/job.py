@@ -1,0 +1,180 @@
+"""An estimate as a job: counts and options, from which it is made, and made again."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from trueup.aggregate.larger import class_squares, resampled
+from trueup.count.counts import Counts
+from trueup.count.parts import GroupCounts
+from trueup.draws.settings import Settings, make_settings
+from trueup.errors import OptionError, TrueupWarning
+from trueup.estimate.answer import Answer, monte_carlo_errors, more_draws, summarise
+from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Progress
+
+
+def asked_of(function: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What was asked, to reproduce it: files by path, other tables by their kind."""
+    tables = {}
+    for name in ("predictions", "test_set"):
+        if name in given:
+            x = given[name]
+            kind = f"{type(x).__module__.split('.')[0]}.{type(x).__name__}"
+            tables[name] = str(x) if isinstance(x, str | PathLike) else f"<{kind}>"
+    options = {name: x for name, x in given.items() if name not in ("progress", "executor")}
+    return {"function": function} | options | tables
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What an estimate is made of. Plain data rather than a closure, so that it can be pickled."""
+
+    counts: Counts
+    native: Callable[[dict[str, list[Any]]], Any]
+    notes: Sequence[str]
+    parts: tuple[GroupCounts, str, bool | None] | None
+    asked: dict[str, Any]
+    options: dict[str, Any]
+    units: Any = None
+    extra: Mapping[str, Any] = field(default_factory=dict)  # for `info`
+
+    def __call__(
+        self,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+        **changes: Any,
+    ) -> Estimate:
+        """Make the estimate, with some options changed; more draws if their number is open."""
+        options = self.options | changes
+        counts = self.counts
+        started = time.process_time()
+        make = partial(
+            make_settings, counts.K, L=counts.L, classes=counts.classes, progress=progress,
+            executor=executor,
+        )  # fmt: skip
+        settings = make(**options)
+        result = self._answer(settings)
+        if options["draws"] is None:
+            parts = max(counts.L, 1 if result.groups is None else len(result.groups.labels))
+            more = more_draws(result._figures, result.info, counts.totals, counts.K * parts)
+            seconds = (time.process_time() - started) * more / settings.draws
+            if more and seconds < settings.seconds:
+                result = self._answer(make(**options | {"draws": more, "seed": settings.seed}))
+        asked = self.asked | changes
+        larger = asked.get("sample_of")
+        if larger is not None or asked.get("weight") is not None:
+            size = None if larger is None else _larger(larger)
+            result = of_larger(result, size, settings.seed)
+        given = self.asked["classes"]
+        notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
+        result.info["warnings"][:0] = notes
+        result.info.update(self.extra)
+        again = replace(self, asked=asked, options={**options, "seed": settings.seed})
+        return replace(result, asked=asked, _again=again)
+
+    def _answer(self, settings: Settings) -> Estimate:
+        if self.units is not None:
+            from trueup.estimate.methods import estimate_units
+
+            return estimate_units(self.counts, self.units, settings, self.native)
+        if self.parts is None:
+            from trueup.estimate.methods import estimate
+
+            return estimate(self.counts, settings, self.native)
+        if self.asked.get("period") is not None:
+            from trueup.estimate.periods.estimate import estimate_periods
+
+            return estimate_periods(self.parts[0], settings, self.native, self.asked["panel"])
+        from trueup.estimate.grouped import estimate_parts
+
+        found, pooling, keep = self.parts
+        return estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
+
+
+def _larger(given: object) -> float:
+    try:
+        size = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        size = 0.5
+    if not size >= 1 or (size != float("inf") and size != int(size)):
+        raise OptionError(f"`sample_of` must be a whole number of units, or inf; got {given!r}.")
+    return size
+
+
+def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> list[str]:
+    """Warn of a prior for ordered classes whose order is no more than the alphabet's."""
+    text = len(classes) > 2 and all(isinstance(label, str) for label in classes)
+    sure = given is not None or getattr(prior, "name", "") != "ordered" or not text
+    if sure or list(classes) != sorted(classes, key=str):
+        return []
+    return [
+        f"Prior 'ordered' takes the classes in alphabetical order, {list(classes)}. If that is "
+        "not their order, the answer is wrong: list them in order with classes=[...] (--classes)."
+    ]
+
+
+def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
+    """Return the figures of a larger population that the table is a random sample of.
+
+    Counts: with M the table's own on a draw, shares are Dir(M + 1/K), and the units beyond the
+    table multinomial. Totals: `aggregate.larger`. For an infinite population the figures are shares
+    times the table's size. None is a table with survey weights, whose figures are expanded already.
+    """
+    counts, U = result.counts, result.whole
+    named = "`weight`" if sample_of is None else "`sample_of`"
+    if U is None or result.M is None or result.groups is not None:
+        raise OptionError(
+            f"{named} needs figures of the whole and a method with draws; got groups or a method "
+            "without draws.",
+            hint="leave out `by`, and use method='auto'.",
+        )
+    size = np.inf if sample_of is None else sample_of
+    if not size >= counts.N:
+        raise OptionError(
+            f"`sample_of` must be at least the {counts.N:,} units of the table, or inf; "
+            f"got {size:g}."
+        )
+    rng = np.random.Generator(np.random.SFC64([seed, 1]))
+    scale = 1.0 if np.isinf(size) else size / counts.N
+    if counts.u_hat is not None:
+        if counts.w_hat is None:
+            raise OptionError(
+                f"{named} with totals needs the sum of squares per predicted class.",
+                hint="give `predicted_squares`.",
+            )
+        S = class_squares(U, result.M, counts.v_hat, counts.u_hat, counts.w_hat)
+        draws = scale * resampled(U, S, counts.N, 1 - counts.N / size, rng)
+    else:
+        gamma = rng.standard_gamma(np.maximum(U, 0.0) + 1 / counts.K)
+        share = gamma / gamma.sum(axis=1, keepdims=True)
+        if np.isinf(size):
+            draws = share * U.sum(axis=1)[:, None]
+        else:
+            draws = U + rng.multinomial(int(size) - counts.N, share)
+    interval = result.info["interval"]
+    figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
+    info = result.info | monte_carlo_errors(
+        draws, result.info["ess"], interval, result.info.get("ess_tails")
+    )
+    if sample_of is not None:
+        info["sample_of"] = "inf" if np.isinf(size) else int(size)
+    return replace(result, whole=draws, _figures=figures, info=info)
+
+
+def run(job: Job, progress: Progress | None, executor: Executor | None = None) -> Estimate:
+    """Make the estimate, and warn of what the user should know."""
+    result = job(progress=progress, executor=executor)
+    for text in result.info["warnings"]:
+        warnings.warn(text, TrueupWarning, stacklevel=3)
+    return result

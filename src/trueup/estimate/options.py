@@ -1,0 +1,109 @@
+"""Options that go together, and those that do not; methods and rates that options stand for."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from trueup.count.names import Columns
+from trueup.count.scores import refuse_with_score
+from trueup.draws.settings import FROM_POPULATION, check_options
+from trueup.errors import OptionError
+from trueup.numerics.arrays import fresh_seed
+from trueup.prior import Regression
+from trueup.prior.studies import draw_from_studies
+
+STUDY_DRAWS = 64_000
+NOT_WITH_PERIOD = (
+    "by", "strata", "drawn_within", "count", "probability", "cluster", "sample_of",
+)  # fmt: skip
+
+
+NOT_WITH_WEIGHT = (
+    "by", "strata", "period", "count", "probability", "cluster", "sample_of",
+)  # fmt: skip
+
+
+def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
+    """Refuse options of `correct` that would contradict or ignore each other."""
+    regression, design = isinstance(asked["prior"], Regression), asked["design"]
+    given = [name for name in NOT_WITH_PERIOD if asked[name]]
+    if asked["period"] is not None and given:
+        raise OptionError(
+            f"`period` cannot be combined with `{given[0]}` yet.",
+            hint=f"leave out `{given[0]}`, or correct each part as tables of its own.",
+        )
+    given = [name for name in NOT_WITH_WEIGHT if asked[name]]
+    if asked["weight"] is not None and given:
+        raise OptionError(
+            f"`weight` cannot be combined with `{given[0]}`.",
+            hint=f"leave out one of them, or correct each part of `{given[0]}` by itself.",
+        )
+    if columns.score:
+        refuse_with_score(asked)
+    if columns.score and regression:
+        raise OptionError(
+            "`score` cannot be combined with prior 'regression', which has strata of its own.",
+            hint="leave out `score`, or use a Dirichlet prior.",
+        )
+    if columns.drawn_within and (design not in FROM_POPULATION or regression):
+        raise OptionError(
+            "`drawn_within` needs a test set drawn from the population, design 'random' or "
+            f"'by_prediction', and no prior 'regression'; got {design!r}.",
+            hint="leave out `drawn_within`, or correct each stratum by itself.",
+        )
+    if asked["count"] is not None and columns.id is not None:
+        raise OptionError(
+            "`id` cannot be combined with `count`: a row that stands for many units has no id.",
+            hint="leave out `id`; the test set then needs the predicted class itself.",
+        )
+    if asked["cluster"] is not None and columns.parts:
+        raise OptionError("`cluster` cannot be combined with `by` or `strata`; got both.")
+    if regression and columns.strata:
+        raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
+
+
+def weighted_method(
+    method: str, design: str, probability: str, parts: object
+) -> tuple[str, list[str]]:
+    """Return the method for units with probabilities of their own, and what to say of it."""
+    if method not in ("auto", "difference", "test_set") or design not in FROM_POPULATION or parts:
+        raise OptionError(
+            "`probability` needs a test set drawn from the population, the method 'auto', "
+            "'difference' or 'test_set', and no groups or strata; got "
+            f"{method!r} and design {design!r}.",
+            hint="draw by size with `draw`, and total the column that it was drawn by.",
+        )
+    said = (
+        f"The units were drawn with unequal probabilities ({probability!r}), so each has the "
+        "weight 1/probability (the weighted difference estimator). This method has no draws."
+    )
+    return ("difference", [said]) if method == "auto" else (method, [])
+
+
+def pooled_studies(
+    test: object,
+    P: object,
+    studies: object,
+    between: float,
+    classes: Sequence[Hashable] | None,
+    predicted_classes: Sequence[Hashable] | None,
+    design: str,
+    seed: int | None,
+) -> tuple[dict[str, Any], list[Hashable], str, int]:
+    """Return the options that studies stand for, the classes, the design and the seed."""
+    for name, given in (("test", test), ("P", P), ("predicted_classes", predicted_classes)):
+        if given is not None:
+            raise OptionError(
+                f"`studies` takes the place of `{name}`; got both.",
+                hint="a test set of your own is one of the studies: give it there, with test=None.",
+            )
+    check_options(design=design, seed=seed)
+    if seed is None:
+        seed = fresh_seed()
+    rng = np.random.default_rng([seed, 4])
+    drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
+    # known cases were chosen as such; a design of one's own test set does not exist
+    design = "by_class" if design == "random" else design
+    known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
+    return known, labels, design, seed
