@@ -35,10 +35,11 @@ def limits_in_processor_time() -> Iterator[None]:
     """Let chains that stop after so many seconds count processor time: machines may be busy."""
     from trueup.draws import pair_walk, pooling, rates
     from trueup.draws.samplers import chain, walk
+    from trueup.estimate import cell_totals
 
     clock = SimpleNamespace(monotonic=time.process_time)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (chain, pair_walk, pooling, rates, walk):
+        for module in (cell_totals, chain, pair_walk, pooling, rates, walk):
             patch.setattr(module, "time", clock)
         yield
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -122,6 +123,12 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             "score_slope": float(np.median(kept["b"])),
             "calibration": reliability(counts, settings.interval, learned),
         }
+    if worst > RHAT:
+        info["warnings"].append(
+            f"The chains over the cells have not converged: R-hat {worst:.2f} (below {RHAT} is "
+            "wanted). Do not publish these figures: give them more time with `seconds`, or audit "
+            "more units."
+        )
     if size < min(FEW, settings.draws / 4):
         info["warnings"].append(
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
@@ -187,6 +194,7 @@ def _draw(
         )
     wanted = settings.draws if each == 1 else 1.25 * settings.draws  # those of one state are alike
     batch = max(int(np.ceil(wanted / chains)), least * LEAST_SWEEPS)
+    deadline = time.monotonic() + settings.seconds
     next(islice(arriving, warm_up, None))
     sweeps: list[dict[str, NDArray[Any]]] = []
     for done in range(1, MOST_BATCHES + 1):
@@ -198,7 +206,7 @@ def _draw(
         if settings.progress is not None:
             settings.progress(done / MOST_BATCHES)
         size = min(ess(total[:, :, g]) for g in range(K))
-        if worst < RHAT and size > settings.draws / PART:
+        if (worst < RHAT and size > settings.draws / PART) or time.monotonic() > deadline:
             break
     return kept, float(worst), float(size)
 
