@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from trueup.audit.allocate import allocate_units
-from trueup.audit.work_list import Design, own_columns
+from trueup.audit.allocate import LEAST, allocate_units
+from trueup.audit.work_list import Design, own_columns, stratum_name, units_mark
 from trueup.count.names import names
 from trueup.errors import DataError, OptionError, TrueupWarning
 from trueup.read.table import (
@@ -150,6 +150,11 @@ def draw_rows(
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise OptionError(f"`seed` must be a whole number from 0 to 2**63; got {seed!r}.")
+    if common := {id, predicted} & {*inside}:
+        raise OptionError(
+            f"`within` must name columns that divide the units otherwise; got {common.pop()!r}.",
+            hint="`by_prediction` draws within predicted classes; an id has one unit in each.",
+        )
     known = dict(labels or {})
     keys = [*([predicted] if by_prediction else []), *inside]
     if size is not None:
@@ -159,26 +164,30 @@ def draw_rows(
                 hint="draw by size, or within strata of size classes.",
             )
         check_value_kind(population, size, kinds[size])
-        chosen, N, total = _by_size(population, _whole(n), id, predicted, size, seed)
-        design = Design(id, N, size=size, total=total)
+        chosen, design = _by_size(population, _whole(n), id, predicted, size, seed)
     else:
         table = population
         if bands is not None:
             table, keys = population.banded(BAND, bands.value), [predicted, BAND]
-        tally = table.tally(keys or [predicted], None)
+        every = [*dict.fromkeys([*keys, predicted])]
+        tally = table.tally(every, None)
         of: dict[Label, Label] = {}
         units: dict[Label, int] = {}
         for key, count in zip(tally.keys, tally.units, strict=True):
             if bands is not None and key[1] not in bands.names:
                 continue  # units without a usable value
-            band = (key[0], bands.names[key[1]]) if bands else key if keys else ()
-            of[key if keys else ()] = band
+            key = key[: len(keys)]
+            of[key] = band = (key[0], bands.names[key[1]]) if bands else key
             units[band] = units.get(band, 0) + int(count)
         equal = allocation == "equal" or (allocation is None and by_prediction and not inside)
         sizes = _sizes(n, units, keys, equal)
         chosen = _in_strata(table, sizes, units, id, keys, seed, known, of)
         value = bands.value if bands else None
-        design = Design(id, int(tally.units.sum()), inside, by_prediction, bands=value)
+        mark = units_mark(tally, every.index(predicted))
+        design = Design(
+            id, int(tally.units.sum()), inside, by_prediction, bands=value, predictions=mark
+        )
+    design = replace(design, n=len(chosen), seed=seed)
     shown = _shown(kinds, show, [id, predicted, *inside, *([size] if size else [])], true)
     found = {
         plain(row[0]): [*map(plain, row[1:])]
@@ -211,6 +220,14 @@ def _sizes(
         if _whole(n) > sum(capacity):
             raise OptionError(
                 f"`n` may be at most the {sum(capacity):,} units that there are; got {n:,}."
+            )
+        least = sum(min(LEAST, units) for units in capacity) if keys else 1
+        if n < least:
+            raise OptionError(
+                f"`n` must be at least {least:,}, {LEAST} units for each of the {len(capacity):,} "
+                f"strata of {list(keys)}; got {n:,}.",
+                hint="label more units, or draw within fewer or larger strata: one that is left "
+                "out tells nothing of its units.",
             )
         given = allocate_units(n, [1] * len(capacity) if equal else capacity, capacity)
         return dict(zip(units, given.tolist(), strict=True))
@@ -255,8 +272,7 @@ def _in_strata(
     for label, m in sizes.items():
         mine = [i for i in known if where.get(i) == label]
         others = sorted(lots.get(label, ()), key=lambda i: lot(seed, i))
-        names_of = [key.replace(BAND, "value") for key in keys]
-        stratum = ", ".join(f"{key}={x}" for key, x in zip(names_of, label, strict=True)) or "all"
+        stratum = stratum_name([key.replace(BAND, "value") for key in keys], label)
         drawn = [*mine, *others[: max(m - len(mine), 0)]]
         chosen |= {i: (stratum, units[label], len(drawn) / units[label]) for i in drawn}
         if len(set(drawn)) < len(drawn):
@@ -268,8 +284,8 @@ def _in_strata(
 
 def _by_size(
     population: Table, n: int, id: str, predicted: str, size: str, seed: int
-) -> tuple[dict[Hashable, tuple[str, int, float]], int, float]:
-    """Return the units drawn in proportion to size, the number of all units and their total."""
+) -> tuple[dict[Hashable, tuple[str, int, float]], Design]:
+    """Return the units drawn in proportion to size, and the design."""
     name = f"{size} (above 0)"
     tally = population.binned(name, size, [0.0]).tally([predicted, name], size)
     if tally.signed:
@@ -308,7 +324,8 @@ def _by_size(
     for i, y in y_of.items():
         p = min(rate * y, 1.0)
         chosen[i] = ("certainty", certain, 1.0) if p == 1.0 else ("by size", N - certain, p)
-    return chosen, N, total
+    mark = units_mark(tally, 0)
+    return chosen, Design(id, N, size=size, total=total, rate=rate, predictions=mark)
 
 
 def _twice(population: Table, id: str) -> DataError:
