@@ -61,7 +61,7 @@ def correct(
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
     missing: Literal["refuse", "leave_out"] = "refuse",
-    design: str = "random",
+    design: str | None = None,
     method: str = "auto",
     prior: object = "perks",
     noise: bool = True,
@@ -139,9 +139,9 @@ def correct(
         What to do with rows without a usable class or value (null, NaN or infinite). Those left out
         are counted in ``info["warnings"]``.
     design : {"random", "by_prediction", "by_class", "shifted"}
-        How the test set was drawn: at random from the population, within predicted classes,
-        within true classes, or from another period or population. A work list of `draw`
-        contains its design.
+        How the test set was drawn: at random from the population (the default), within predicted
+        classes, within true classes, or from another period or population. A work list of `draw`
+        contains its design, and columns that it was drawn within.
     method : str
         "auto" is "joint" for the first two designs and "constrained" for the others; for totals of
         "by_class" tables it is "full". Also "naive", "inverse", "bayes", "calibrated",
@@ -208,6 +208,8 @@ def correct(
     """
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = _asked("correct", locals())
+    named, design = design, "random" if design is None else design
+    asked["design"] = design
     from trueup.audit.work_list import read_design
     from trueup.count.bins import bin_tables
     from trueup.count.gather import gather_groups
@@ -264,16 +266,23 @@ def correct(
         )
     notes: list[str] = []
     stratum = None
-    if drawn := read_design(population, audited, columns, design):
-        size = drawn[0].size
-        design = "by_prediction" if drawn[0].by_prediction or size else "random"
-        columns = replace(columns, id=columns.id or drawn[0].id)
-        if drawn[0].within or (size and (size != value or method not in ("auto", "joint"))):
+    if drawn := read_design(population, audited, columns, named):
+        how, size = drawn[0], drawn[0].size
+        design = "by_prediction" if how.by_prediction or size else "random"
+        columns = replace(columns, id=columns.id or how.id)
+        classical = method in ("difference", "test_set")
+        if size and method != "naive" and (size != value or method not in ("auto", "joint")):
             probability = probability or drawn[1]
-            stratum = None if size else drawn[2]
+        elif how.within and how.by_prediction and classical:  # strata are of both
+            probability, stratum = probability or drawn[1], drawn[2]
+            columns = replace(columns, drawn_within=())
+        else:
+            columns = replace(columns, drawn_within=how.within)
         asked |= {"design": design, "id": columns.id, "probability": probability}
+        asked |= {"drawn_within": columns.drawn_within or None}
+        asked |= {"drawn": how.words} if how.within or size or how.bands else {}
     if probability is not None:
-        method, said = _weighted(method, design, probability, by or strata)
+        method, said = _weighted(method, design, probability, asked)
         notes += said
         direct, asked["method"] = False, method
     if weight is not None:
@@ -325,14 +334,19 @@ def correct(
     return _run(job, progress, executor)
 
 
-def _weighted(method: str, design: str, probability: str, parts: object) -> tuple[str, list[str]]:
+def _weighted(
+    method: str, design: str, probability: str, asked: Mapping[str, Any]
+) -> tuple[str, list[str]]:
     """Return the method for units with probabilities of their own, and what to say of it."""
-    if method not in ("auto", "difference", "test_set") or design not in FROM_POPULATION or parts:
+    wrong = [f"method {method!r}"] if method not in ("auto", "difference", "test_set") else []
+    wrong += [f"design {design!r}"] if design not in FROM_POPULATION else []
+    wrong += [f"`{name}`" for name in ("by", "strata", "score") if asked.get(name)]
+    if wrong:
+        what = f"A test set drawn {asked['drawn']}" if "drawn" in asked else "`probability`"
         raise OptionError(
-            "`probability` needs a test set drawn from the population, the method 'auto', "
-            "'difference' or 'test_set', and no groups or strata; got "
-            f"{method!r} and design {design!r}.",
-            hint="draw by size with `draw`, and total the column that it was drawn by.",
+            f"{what} needs design 'random' or 'by_prediction', the method 'auto', 'difference' or "
+            f"'test_set', and no `by`, `strata` or `score`; got {', '.join(wrong)}.",
+            hint="draw by size with `draw`, and total the column that it was drawn by (`value`).",
         )
     said = (
         f"The units were drawn with unequal probabilities ({probability!r}), so each has the "

@@ -161,7 +161,7 @@ def test_sizes_that_changed_are_refused():
     assert tu.correct(POPULATION, test_set, value="y", seed=1).info["method"] == "joint"
     frame = POPULATION.to_pandas()
     frame["y"] = frame["y"].to_numpy()[::-1]
-    with pytest.raises(DataError, match="by its 'y', unit .* has the probability"):
+    with pytest.raises(DataError, match=r"by its 'y', unit .* has the probability"):
         tu.correct(frame, test_set, value="y")
 
 
@@ -172,7 +172,7 @@ def test_design_columns_that_were_changed_are_refused(options):
     for column, value in (("probability", 0.9), ("units", 7), ("seed", 3), ("stratum", "none")):
         for rows in (last, last | True):
             changed = test_set.assign(**{column: np.where(rows, value, test_set[column])})
-            with pytest.raises(DataError, match="was changed|was drawn from"):
+            with pytest.raises(DataError, match=r"was changed|was drawn from"):
                 tu.correct(POPULATION, changed)
     fewer = test_set[~last].assign(probability=test_set["probability"].round(9))
     assert tu.correct(POPULATION, fewer, seed=1).counts.n.sum() == 59
@@ -189,6 +189,10 @@ def test_two_lists_a_broken_list_and_another_design_are_refused():
         tu.correct(POPULATION, one.drop(columns=["units"]))
     with pytest.raises(OptionError, match="drawn at random; got design='shifted'"):
         tu.correct(POPULATION, one, design="shifted")
+    by_class = labelled(tu.draw(POPULATION, 30, id="unit", by_prediction=True, seed=2))
+    for function in (tu.correct, tu.check, tu.compare):
+        with pytest.raises(OptionError, match="predicted classes; got design='random'"):
+            function(POPULATION, by_class, design="random")
 
 
 def test_an_unlabelled_list_and_an_unknown_label():
@@ -249,3 +253,11 @@ def test_two_of_each_stratum_are_enough():
     found = tu.draw(POPULATION, 8, id="unit", within="region", by_prediction=True, seed=1)
     strata = found["stratum"].to_pylist()
     assert {strata.count(x) for x in strata} == {2}
+
+
+def test_more_units_with_the_same_seed_have_the_earlier_ones():
+    few, many = (
+        tu.draw(POPULATION, n, id="unit", within="region", allocation="equal", seed=4)
+        for n in (40, 80)
+    )
+    assert {*ids(few)} < {*ids(many)}

@@ -76,11 +76,12 @@ def own_columns(taken: Collection[str]) -> list[str]:
 
 
 def read_design(
-    population: Table, test_set: Table, columns: Columns, asked: str
+    population: Table, test_set: Table, columns: Columns, asked: str | None
 ) -> tuple[Design, str, str] | None:
     """Return how a work list was drawn, and its columns of probabilities and strata, or None.
 
-    Refuse one whose population has changed since, or that contradicts the design `asked` for.
+    Refuse one whose population has changed since, or that contradicts what is `asked` for: a
+    design that was named, or `drawn_within`.
     """
     kinds = test_set.kinds()
     found = [name for name in ("trueup_drawn", "drawn") if kinds.get(name) == "text"]
@@ -101,10 +102,22 @@ def read_design(
         design = Design(**said | {"within": tuple(said.get("within", ()))})
     except (ValueError, TypeError):
         raise _changed(test_set, name) from None
-    if asked not in ("random", "by_prediction" if design.by_prediction else "random"):
+    known = "by_prediction" if design.by_prediction or design.size else "random"
+    wrong: dict[str, Any] = {"design": asked} if asked not in (None, known) else {}
+    if columns.drawn_within and {*columns.drawn_within} != {*design.within}:
+        wrong["drawn_within"] = [*columns.drawn_within]
+    for option, given in wrong.items():
         raise OptionError(
-            f"{test_set.name} says that it was drawn {design.words}; got design={asked!r}.",
-            hint=f"leave out `design`; or take the column {name!r} out of the table.",
+            f"{test_set.name} says that it was drawn {design.words}; got {option}={given!r}.",
+            hint=f"leave out `{option}`; or take the column {name!r} out of the table.",
+        )
+    others = [option for option in ("by", "strata", "score") if getattr(columns, option)]
+    if design.within and others:
+        raise OptionError(
+            f"`{others[0]}` cannot be combined yet with a test set that was drawn within columns; "
+            f"{test_set.name} was drawn {design.words}.",
+            hint=f"leave out `{others[0]}`; for groups, take out the column {name!r} and correct "
+            f"each group's own tables with drawn_within={list(design.within)}.",
         )
     own = {x: f"trueup_{x}" if f"trueup_{x}" in kinds else x for x in OWN} | {"drawn": name}
     if absent := [x for x in (design.id, *own.values()) if x not in kinds]:
