@@ -246,6 +246,12 @@ def correct(
             f"'by_prediction', and no prior 'regression'; got {design!r}.",
             hint="leave out `drawn_within`, or correct each stratum by itself.",
         )
+    if columns.drawn_within and design == "by_prediction" and method in ("difference", "test_set"):
+        raise OptionError(
+            f"Method {method!r} with `drawn_within` needs units drawn at random within its strata; "
+            "got design 'by_prediction'.",
+            hint="use method='calibrated', which takes predicted classes in them as strata.",
+        )
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
     direct = method in ("auto", "joint") and design in FROM_POPULATION

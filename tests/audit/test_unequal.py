@@ -180,6 +180,12 @@ def test_a_list_drawn_within_both_is_read(rng):
     wanted = (cells["true"].mean() * table.groupby(["predicted", "region"]).size()).sum()
     row = tu.correct(table, audit, method="test_set").rows()[1]
     assert row["estimate"] == pytest.approx(wanted)
+    own = {"id": "unit", "drawn_within": "region", "design": "by_prediction"}
+    plain = audit[["unit", "true"]]
+    row = tu.correct(table, plain, method="calibrated", **own).rows()[1]
+    assert row["estimate"] == pytest.approx(wanted)
+    with pytest.raises(OptionError, match="drawn at random within its strata"):
+        tu.correct(table, plain, method="test_set", **own)
 
 
 def test_outputs_say_how_units_were_drawn(tables):

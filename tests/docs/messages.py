@@ -112,6 +112,8 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1, 2], [2, 3, 1]], [10, 90, 9], method="inverse")
     yield raised(tu.correct, *_files(), drawn_within="region", by="region")
     yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
+    both = {"drawn_within": "region", "design": "by_prediction", "method": "difference"}
+    yield raised(tu.correct, *_files(), **both)
     yield raised(tu.correct, *_scored(), score="p", by="unit")
     yield raised(tu.correct, *_scored(), score="p", method="inverse")
     yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
