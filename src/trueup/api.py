@@ -54,7 +54,7 @@ def correct(
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
     missing: Literal["refuse", "leave_out"] = "refuse",
-    design: str = "random",
+    design: str | None = None,
     method: str = "auto",
     prior: object = "perks",
     noise: bool = True,
@@ -132,9 +132,9 @@ def correct(
         What to do with rows without a usable class or value (null, NaN or infinite). Those left out
         are counted in ``info["warnings"]``.
     design : {"random", "by_prediction", "by_class", "shifted"}
-        How the test set was drawn: at random from the population, within predicted classes,
-        within true classes, or from another period or population. A work list of `draw`
-        contains its design.
+        How the test set was drawn: at random from the population (the default), within predicted
+        classes, within true classes, or from another period or population. A work list of `draw`
+        contains its design, and columns that it was drawn within.
     method : str
         "auto" is "joint" for the first two designs and "constrained" for the others; for totals of
         "by_class" tables it is "full". Also "naive", "inverse", "bayes", "calibrated",
@@ -201,6 +201,8 @@ def correct(
     """
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = asked_of("correct", locals())
+    named, design = design, "random" if design is None else design
+    asked["design"] = design
     from trueup.audit.work_list import read_design
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
@@ -229,16 +231,23 @@ def correct(
     )
     notes: list[str] = []
     stratum = None
-    if drawn := read_design(population, audited, columns, design):
-        size = drawn[0].size
-        design = "by_prediction" if drawn[0].by_prediction or size else "random"
-        columns = replace(columns, id=columns.id or drawn[0].id)
-        if drawn[0].within or (size and (size != value or method not in ("auto", "joint"))):
+    if drawn := read_design(population, audited, columns, named):
+        how, size = drawn[0], drawn[0].size
+        design = "by_prediction" if how.by_prediction or size else "random"
+        columns = replace(columns, id=columns.id or how.id)
+        classical = method in ("difference", "test_set")
+        if size and method != "naive" and (size != value or method not in ("auto", "joint")):
             probability = probability or drawn[1]
-            stratum = None if size else drawn[2]
+        elif how.within and how.by_prediction and classical:  # strata are of both
+            probability, stratum = probability or drawn[1], drawn[2]
+            columns = replace(columns, drawn_within=())
+        else:
+            columns = replace(columns, drawn_within=how.within)
         asked |= {"design": design, "id": columns.id, "probability": probability}
+        asked |= {"drawn_within": columns.drawn_within or None}
+        asked |= {"drawn": how.words} if how.within or size or how.bands else {}
     if probability is not None:
-        method, said = weighted_method(method, design, probability, by or strata)
+        method, said = weighted_method(method, design, probability, asked)
         notes += said
         direct, asked["method"] = False, method
     extra: dict[str, Any] = {}

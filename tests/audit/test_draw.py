@@ -145,6 +145,39 @@ def test_a_changed_population_is_refused():
         tu.correct(renamed, test_set)
 
 
+def test_predictions_that_changed_outside_the_list_are_refused():
+    """Counts per predicted class are in every list, also in one drawn at random or by size."""
+    for options in ({}, {"within": "region"}, {"size": "y"}):
+        test_set = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, **options))
+        frame = POPULATION.to_pandas()
+        outside = ~frame["unit"].isin(test_set["unit"]) & (frame["predicted"] == "other")
+        frame.loc[frame.index[outside][:5], "predicted"] = "shop"
+        with pytest.raises(DataError, match="other numbers of units"):
+            tu.correct(frame, test_set, value="y")
+
+
+def test_sizes_that_changed_are_refused():
+    test_set = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, size="y"))
+    assert tu.correct(POPULATION, test_set, value="y", seed=1).info["method"] == "joint"
+    frame = POPULATION.to_pandas()
+    frame["y"] = frame["y"].to_numpy()[::-1]
+    with pytest.raises(DataError, match=r"by its 'y', unit .* has the probability"):
+        tu.correct(frame, test_set, value="y")
+
+
+@pytest.mark.parametrize("options", [{}, {"by_prediction": True}, {"within": "region"}])
+def test_design_columns_that_were_changed_are_refused(options):
+    test_set = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, **options))
+    last = np.arange(60) == 59
+    for column, value in (("probability", 0.9), ("units", 7), ("seed", 3), ("stratum", "none")):
+        for rows in (last, last | True):
+            changed = test_set.assign(**{column: np.where(rows, value, test_set[column])})
+            with pytest.raises(DataError, match=r"was changed|was drawn from"):
+                tu.correct(POPULATION, changed)
+    fewer = test_set[~last].assign(probability=test_set["probability"].round(9))
+    assert tu.correct(POPULATION, fewer, seed=1).counts.n.sum() == 59
+
+
 def test_two_lists_a_broken_list_and_another_design_are_refused():
     one, two = (labelled(tu.draw(POPULATION, 30, id="unit", seed=s)) for s in (2, 3))
     mixed = pd.concat([one, two.drop(columns=["drawn"])])
@@ -156,6 +189,10 @@ def test_two_lists_a_broken_list_and_another_design_are_refused():
         tu.correct(POPULATION, one.drop(columns=["units"]))
     with pytest.raises(OptionError, match="drawn at random; got design='shifted'"):
         tu.correct(POPULATION, one, design="shifted")
+    by_class = labelled(tu.draw(POPULATION, 30, id="unit", by_prediction=True, seed=2))
+    for function in (tu.correct, tu.check, tu.compare):
+        with pytest.raises(OptionError, match="predicted classes; got design='random'"):
+            function(POPULATION, by_class, design="random")
 
 
 def test_an_unlabelled_list_and_an_unknown_label():
@@ -181,6 +218,9 @@ def test_an_unlabelled_list_and_an_unknown_label():
         ({"n": 10, "show": "nothing"}, "must name columns"),
         ({"n": 10, "seed": -1}, "must be a whole number"),
         ({"n": 250, "id": "predicted"}, "each unit once"),
+        ({"n": 3, "within": "region"}, "at least 4, 2 units for each of the 2 strata"),
+        ({"n": 3, "within": "unit"}, "must name columns that divide"),
+        ({"n": 3, "within": "predicted"}, "must name columns that divide"),
     ],
 )
 def test_bad_draws(options, words):
@@ -228,3 +268,17 @@ def test_text_like_a_formula_is_read_back_as_it_was(how, tmp_path):
     est = tu.correct(population, path, value="y", seed=1)
     assert est.classes == ("+yes", "-no")
     assert est.counts.n.sum() == 60
+
+
+def test_two_of_each_stratum_are_enough():
+    found = tu.draw(POPULATION, 8, id="unit", within="region", by_prediction=True, seed=1)
+    strata = found["stratum"].to_pylist()
+    assert {strata.count(x) for x in strata} == {2}
+
+
+def test_more_units_with_the_same_seed_have_the_earlier_ones():
+    few, many = (
+        tu.draw(POPULATION, n, id="unit", within="region", allocation="equal", seed=4)
+        for n in (40, 80)
+    )
+    assert {*ids(few)} < {*ids(many)}

@@ -9,6 +9,7 @@ import trueup as tu
 from trueup.audit.units import Units, design_effect, weighted_difference
 from trueup.cli import main
 from trueup.errors import DataError, OptionError
+from trueup.present.report import sections
 
 
 @pytest.fixture
@@ -147,3 +148,59 @@ def test_a_list_drawn_within_columns_is_read(rng):
     assert abs(rows[1]["estimate"] - s.sum()) < 5 * rows[1]["sd"]
     with pytest.raises(DataError, match="must be the population"):
         tu.correct(table.assign(region="large"), audit)
+    est = tu.correct(table, audit, seed=1)
+    plain = audit[["unit", "true"]]
+    same = tu.correct(table, plain, id="unit", drawn_within="region", seed=1)
+    assert est.info["method"] == "joint"
+    assert est.rows() == same.rows()
+    assert est.rows() == tu.correct(table, audit, drawn_within="region", seed=1).rows()
+    assert "drawn within 'region'; method" in est.to_markdown()
+    assert "drawn within 'region'; method" in same.to_markdown()
+    for options in ({"by": "region"}, {"strata": "region"}, {"score": "unit"}):
+        with pytest.raises(OptionError, match=r"yet with a test set that was drawn within columns"):
+            tu.correct(table, audit, **options)
+    for options in ({"drawn_within": "unit"}, {"design": "by_prediction"}):
+        with pytest.raises(OptionError, match=r"drawn within 'region'; got (drawn_within|design)="):
+            tu.correct(table, audit, **options)
+
+
+def test_a_list_drawn_within_both_is_read(rng):
+    """Strata of `difference` are of prediction and region; `joint` has both as cells."""
+    N = 2000
+    s = (rng.random(N) < 0.3).astype(int)
+    table = pd.DataFrame({"unit": np.arange(N), "region": np.where(np.arange(N) < 400, "s", "l")})
+    table["predicted"] = np.where(rng.random(N) < 0.2, 1 - s, s)
+    audit = tu.draw(table, 80, id="unit", within="region", by_prediction=True, allocation="equal",
+                    seed=3)  # fmt: skip
+    audit["true"] = s[audit["unit"].to_numpy()]
+    est = tu.correct(table, audit, seed=1)
+    assert (est.info["method"], est.info["design"]) == ("joint", "by_prediction")
+    assert "drawn within predicted classes, 'region'" in est.to_markdown()
+    cells = audit.groupby(["predicted", "region"])
+    wanted = (cells["true"].mean() * table.groupby(["predicted", "region"]).size()).sum()
+    row = tu.correct(table, audit, method="test_set").rows()[1]
+    assert row["estimate"] == pytest.approx(wanted)
+    own = {"id": "unit", "drawn_within": "region", "design": "by_prediction"}
+    plain = audit[["unit", "true"]]
+    row = tu.correct(table, plain, method="calibrated", **own).rows()[1]
+    assert row["estimate"] == pytest.approx(wanted)
+    with pytest.raises(OptionError, match="drawn at random within its strata"):
+        tu.correct(table, plain, method="test_set", **own)
+
+
+def test_outputs_say_how_units_were_drawn(tables):
+    table, audit = tables
+    assert "drawn by size of 'y'" in tu.correct(table, audit, value="y", seed=1).to_markdown()
+    with pytest.raises(OptionError, match=r"A test set drawn by size of 'y' needs .* got `by`"):
+        tu.correct(table, audit, by="unit")
+    with pytest.raises(OptionError, match="drawn by size of 'y'; got design='random'"):
+        tu.correct(table, audit, value="y", design="random")
+    plain = table.iloc[:200].assign(true=table["predicted"], block=np.arange(200) // 10)
+    est = tu.correct(table, plain, id="unit", cluster="block", seed=1)
+    report = est._repr_html_() + est.to_markdown() + str(sections.method(est))
+    assert "drawn in clusters of 'block'" in report
+    assert "at random" not in report
+    assert "misclassified independently" not in report
+    plain["pi"] = 0.1
+    est = tu.correct(table, plain, id="unit", probability="pi")
+    assert "drawn with the probabilities in 'pi'" in est.to_markdown()

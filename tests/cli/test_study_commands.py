@@ -4,9 +4,12 @@ import json
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import trueup as tu
+from trueup.cli import main
 from trueup.cli.demo import make_files
 from trueup.cli.study import compare, paper, plan
 
@@ -163,3 +166,21 @@ def test_priors_are_written_as_in_correct(command):
         assert json.loads(answer.stdout)["info"]["prior"] == "diagonal"
     result = run(command, [*CASE, *SMALL, *goal, "--prior", "diagonal:many"], code=2)
     assert "--prior diagonal must be written as" in result.stderr
+
+
+def test_counts_say_how_units_were_drawn(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"id": range(60), "predicted": ["a", "b"] * 30, "region": ["n"] * 60})
+    table.to_csv("pop.csv", index=False)
+    for name, how in (("plain", {}), ("by", {"by_prediction": True}), ("in", {"within": "region"})):
+        found = tu.draw(table, 20, id="id", seed=1, **how)
+        found.assign(true=found["predicted"]).to_csv(f"{name}.csv", index=False)
+    said = {}
+    for words in ("plain", "by", "plain --no-overlap", "in"):
+        name, *options = words.split()
+        done = CliRunner().invoke(main, ["counts", "pop.csv", f"{name}.csv", *options])
+        said[words] = done.output.strip()
+    assert said["plain"].endswith("--predicted-counts 30,30")
+    assert said["by"].endswith("--predicted-counts 30,30 --design by_prediction")
+    assert said["plain --no-overlap"].endswith("--predicted-counts 30,30 --no-overlap")
+    assert "was drawn within 'region', and numbers per class do not say so" in said["in"]

@@ -112,6 +112,8 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1, 2], [2, 3, 1]], [10, 90, 9], method="inverse")
     yield raised(tu.correct, *_files(), drawn_within="region", by="region")
     yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
+    both = {"drawn_within": "region", "design": "by_prediction", "method": "difference"}
+    yield raised(tu.correct, *_files(), **both)
     yield raised(tu.correct, *_scored(), score="p", by="unit")
     yield raised(tu.correct, *_scored(), score="p", method="inverse")
     yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
@@ -284,6 +286,16 @@ def _studies() -> Iterator[str]:
     yield raised(tu.plan, **case)
     yield raised(tu.compare, **case)
     yield raised(tu.compare, P=[[0.9, 0.1], [0.1, 0.9]])
+    yield raised(tu.plan, **case | {"base_rates": [0.5, 0.6]}, next=5)
+
+
+def _command(*words: str) -> str:
+    from click.testing import CliRunner
+
+    from trueup.cli import main
+
+    said = CliRunner().invoke(main, words).output
+    return said.split("Error: ")[1].split("\n\nHint:")[0]
 
 
 def _audits() -> Iterator[str]:
@@ -291,8 +303,18 @@ def _audits() -> Iterator[str]:
     list_ = tu.draw(good[0], 4, id="unit", seed=1)
     list_["true"] = list_["predicted"]
     yield raised(tu.correct, *good[:1], list_, design="shifted")
+    inside = tu.draw(good[0], 4, id="unit", within="region", seed=1)
+    inside["true"] = inside["predicted"]
+    yield raised(tu.correct, good[0], inside, drawn_within="y")
+    yield raised(tu.correct, good[0], inside, by="region")
+    yield raised(tu.plan, good[0], inside, next=1)
+    inside.to_csv("inside.csv", index=False)
+    yield _command("counts", good[0], "inside.csv")
     yield raised(tu.correct, *_files(PREDICTIONS + "7,a,1,n\n")[:1], list_)
     good = _files()
+    yield raised(tu.correct, good[0], list_.assign(seed=2))
+    yield raised(tu.draw, good[0], 3, id="unit", within="region")
+    yield raised(tu.draw, good[0], 3, id="unit", within="unit")
     yield raised(tu.correct, good[0], list_.assign(drawn=[None, *list_["drawn"][1:]]))
     yield raised(tu.correct, good[0], list_.drop(columns=["units"]))
     yield raised(tu.correct, good[0], list_.assign(drawn="trueup draw ?"))

@@ -265,6 +265,29 @@ def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rn
     assert np.mean(ratio) < 0.8
 
 
+def test_a_pilot_that_was_drawn_otherwise_is_refused():
+    """The new list would be by prediction alone, and the pilot's allocation would be forgotten."""
+    table = pd.DataFrame({"unit": range(200), "predicted": ["a", "b"] * 100})
+    table["size"], table["y"] = np.where(table["unit"] < 40, "L", "S"), 1.0 + table["unit"]
+    for how in ({"within": "size", "allocation": "equal"}, {"size": "y"}):
+        audit = tu.draw(table, 40, id="unit", seed=1, **how)
+        audit["true"] = audit["predicted"]
+        for call in (tu.compare, lambda *x: tu.plan(*x, next=10, id="unit")):
+            with pytest.raises(tu.TrueupError, match=r"`compare` and `plan` need a test set drawn"):
+                call(table, audit)
+    audit = tu.draw(table, 40, id="unit", seed=1, by_prediction=True)
+    audit["true"] = audit["predicted"]
+    found = tu.compare(table, audit, methods=["naive"], replications=20, seed=1)
+    assert found.info["design"] == "by_prediction"
+
+
+def test_every_unit_is_enough():
+    found = tu.plan(P=P2, base_rates=[0.5, 0.5], N=100, cv=1e-5, replications=20, draws=200, seed=1)
+    for row in found.rows():
+        assert (row["n"], row["more"], row["half_width"]) == (100, 100, 0.0)
+    assert "not be enough" not in str(found)
+
+
 def test_assumptions_that_contradict_the_predictions_are_said(rng):
     population, _ = tables(rng)
     for shares, doubt in (([0.7, 0.3], False), ([0.1, 0.9], True)):
@@ -345,6 +368,7 @@ def test_allocations_keep_to_what_exists(rng):
         ({}, "Set a goal"),
         ({"half_width": 1, "cv": 0.1}, "not both"),
         ({"half_width": -1}, "half_width"),
+        ({"next": 5, "base_rates": [0.5, 0.6]}, "sum to 1.1"),
         ({"half_width": 10, "cost": 0}, "cost"),
         ({"half_width": 10, "allocations": ["best"]}, "allocations"),
         ({"next": 0}, "next"),
@@ -356,4 +380,4 @@ def test_allocations_keep_to_what_exists(rng):
 )
 def test_mistakes_are_named(change, words):
     with pytest.raises(tu.TrueupError, match=words):
-        tu.plan(P=P2, base_rates=[0.2, 0.8], N=1000, **change)
+        tu.plan(**{"P": P2, "base_rates": [0.2, 0.8], "N": 1000} | change)

@@ -20,7 +20,7 @@ def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike) -> Integers:
     capacity = np.asarray(capacity, np.int64)
     weight = np.asarray(weights, float)
     n, floor = int(min(n, capacity.sum())), np.minimum(LEAST, capacity)
-    if floor.sum() >= n:  # too few for that: by size
+    if floor.sum() > n:  # too few for that: by size
         floor, weight = np.zeros_like(capacity), capacity.astype(float)
     # without weight, by size: but only where the strata with weight are full
     weight = weight / max(weight.sum(), 1e-300) + 1e-9 * capacity / capacity.sum()

@@ -7,11 +7,11 @@ what probability, out of how many. They survive a spreadsheet.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from trueup.audit.lots import BAND, Label, by_size, in_strata, sizes_of, whole
-from trueup.audit.work_list import Design, own_columns
+from trueup.audit.work_list import Design, own_columns, units_mark
 from trueup.count.names import names
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import fresh_seed
@@ -144,6 +144,11 @@ def draw_rows(
     seed = fresh_seed() if seed is None else seed
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
         raise OptionError(f"`seed` must be a whole number from 0 to 2**63; got {seed!r}.")
+    if common := {id, predicted} & {*inside}:
+        raise OptionError(
+            f"`within` must name columns that divide the units otherwise; got {common.pop()!r}.",
+            hint="`by_prediction` draws within predicted classes; an id has one unit in each.",
+        )
     known = dict(labels or {})
     keys = [*([predicted] if by_prediction else []), *inside]
     if size is not None:
@@ -153,26 +158,30 @@ def draw_rows(
                 hint="draw by size, or within strata of size classes.",
             )
         check_value_kind(population, size, kinds[size])
-        chosen, N, total = by_size(population, whole(n), id, predicted, size, seed)
-        design = Design(id, N, size=size, total=total)
+        chosen, design = by_size(population, whole(n), id, predicted, size, seed)
     else:
         table = population
         if bands is not None:
             table, keys = population.banded(BAND, bands.value), [predicted, BAND]
-        tally = table.tally(keys or [predicted], None)
+        every = [*dict.fromkeys([*keys, predicted])]
+        tally = table.tally(every, None)
         of: dict[Label, Label] = {}
         units: dict[Label, int] = {}
         for key, count in zip(tally.keys, tally.units, strict=True):
             if bands is not None and key[1] not in bands.names:
                 continue  # units without a usable value
-            band = (key[0], bands.names[key[1]]) if bands else key if keys else ()
-            of[key if keys else ()] = band
+            key = key[: len(keys)]
+            of[key] = band = (key[0], bands.names[key[1]]) if bands else key
             units[band] = units.get(band, 0) + int(count)
         equal = allocation == "equal" or (allocation is None and by_prediction and not inside)
         sizes = sizes_of(n, units, keys, equal)
         chosen = in_strata(table, sizes, units, id, keys, seed, known, of)
         value = bands.value if bands else None
-        design = Design(id, int(tally.units.sum()), inside, by_prediction, bands=value)
+        mark = units_mark(tally, every.index(predicted))
+        design = Design(
+            id, int(tally.units.sum()), inside, by_prediction, bands=value, predictions=mark
+        )
+    design = replace(design, n=len(chosen), seed=seed)
     shown = _shown(kinds, show, [id, predicted, *inside, *([size] if size else [])], true)
     found = {
         plain(row[0]): [*map(plain, row[1:])]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from trueup.audit.allocate import allocate_units
+from trueup.audit.allocate import LEAST, allocate_units
+from trueup.audit.work_list import Design, stratum_name, units_mark
 from trueup.errors import DataError, OptionError, TrueupWarning
 from trueup.read.table import Table, lot, plain
 
@@ -31,6 +32,14 @@ def sizes_of(
         if whole(n) > sum(capacity):
             raise OptionError(
                 f"`n` may be at most the {sum(capacity):,} units that there are; got {n:,}."
+            )
+        least = sum(min(LEAST, units) for units in capacity) if keys else 1
+        if n < least:
+            raise OptionError(
+                f"`n` must be at least {least:,}, {LEAST} units for each of the {len(capacity):,} "
+                f"strata of {list(keys)}; got {n:,}.",
+                hint="label more units, or draw within fewer or larger strata: one that is left "
+                "out tells nothing of its units.",
             )
         given = allocate_units(n, [1] * len(capacity) if equal else capacity, capacity)
         return dict(zip(units, given.tolist(), strict=True))
@@ -75,8 +84,7 @@ def in_strata(
     for label, m in sizes.items():
         mine = [i for i in known if where.get(i) == label]
         others = sorted(lots.get(label, ()), key=lambda i: lot(seed, i))
-        names_of = [key.replace(BAND, "value") for key in keys]
-        stratum = ", ".join(f"{key}={x}" for key, x in zip(names_of, label, strict=True)) or "all"
+        stratum = stratum_name([key.replace(BAND, "value") for key in keys], label)
         drawn = [*mine, *others[: max(m - len(mine), 0)]]
         chosen |= {i: (stratum, units[label], len(drawn) / units[label]) for i in drawn}
         if len(set(drawn)) < len(drawn):
@@ -88,8 +96,8 @@ def in_strata(
 
 def by_size(
     population: Table, n: int, id: str, predicted: str, size: str, seed: int
-) -> tuple[dict[Hashable, tuple[str, int, float]], int, float]:
-    """Return the units drawn in proportion to size, the number of all units and their total."""
+) -> tuple[dict[Hashable, tuple[str, int, float]], Design]:
+    """Return the units drawn in proportion to size, and the design."""
     name = f"{size} (above 0)"
     tally = population.binned(name, size, [0.0]).tally([predicted, name], size)
     if tally.signed:
@@ -128,7 +136,8 @@ def by_size(
     for i, y in y_of.items():
         p = min(rate * y, 1.0)
         chosen[i] = ("certainty", certain, 1.0) if p == 1.0 else ("by size", N - certain, p)
-    return chosen, N, total
+    mark = units_mark(tally, 0)
+    return chosen, Design(id, N, size=size, total=total, rate=rate, predictions=mark)
 
 
 def _twice(population: Table, id: str) -> DataError:

@@ -1,23 +1,32 @@
 """How a work list says in its own columns how it was drawn, and how that is read back."""
 
+import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trueup.count.names import Columns
 from trueup.errors import DataError, OptionError
-from trueup.read.table import Table, plain
+from trueup.read.table import Table, Tally, plain
 
 OWN = ("drawn", "stratum", "units", "probability", "seed")
 """The design of each unit: the draw, its stratum, the stratum's units, probability, and seed."""
 MARK = "trueup draw "
+NUMBERS = ("integer", "number")
+DIGITS, SHOWN_WHOLE = 1e-5, 10**11
+"""What spreadsheets leave: five digits of a probability, and whole numbers below this."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """How a work list was drawn, out of how many units, and for `size` out of what total."""
+    """How a work list was drawn, and out of what.
+
+    `total` and `rate` are the sum of the size and the probability per unit of it; `predictions`
+    the mark of the units per predicted class.
+    """
 
     id: str
     population: int
@@ -26,6 +35,10 @@ class Design:
     size: str | None = None
     total: float | None = None
     bands: str | None = None
+    rate: float | None = None
+    predictions: str | None = None
+    n: int | None = None
+    seed: int | None = None
 
     @property
     def text(self) -> str:
@@ -42,6 +55,19 @@ class Design:
             return f"within predicted classes and bands of {self.bands!r}"
         inside = [*(["predicted classes"] if self.by_prediction else []), *map(repr, self.within)]
         return f"within {', '.join(inside)}" if inside else "at random"
+
+
+def stratum_name(keys: Sequence[str], label: Sequence[Hashable]) -> str:
+    """Return a stratum as the work list names it."""
+    return ", ".join(f"{key}={x}" for key, x in zip(keys, label, strict=True)) or "all"
+
+
+def units_mark(tally: Tally, at: int) -> str:
+    """Return a mark of the units per predicted class, which is key number `at` of the tally."""
+    units: dict[str, int] = {}
+    for key, count in zip(tally.keys, tally.units, strict=True):
+        units[str(key[at])] = units.get(str(key[at]), 0) + int(count)
+    return hashlib.sha256(json.dumps(sorted(units.items())).encode()).hexdigest()[:12]
 
 
 def own_columns(taken: Collection[str]) -> list[str]:
@@ -62,11 +88,12 @@ def recognise(test_set: Table) -> str | None:
 
 
 def read_design(
-    population: Table, test_set: Table, columns: Columns, asked: str
+    population: Table, test_set: Table, columns: Columns, asked: str | None
 ) -> tuple[Design, str, str] | None:
     """Return how a work list was drawn, and its columns of probabilities and strata, or None.
 
-    Refuse one whose population has changed since, or that contradicts the design `asked` for.
+    Refuse one whose population has changed since, or that contradicts what is `asked` for: a
+    design that was named, or `drawn_within`.
     """
     kinds, name = test_set.kinds(), recognise(test_set)
     if name is None:
@@ -83,14 +110,23 @@ def read_design(
         said = json.loads(texts.pop().removeprefix(MARK))
         design = Design(**said | {"within": tuple(said.get("within", ()))})
     except (ValueError, TypeError):
-        raise DataError(
-            f"Column {name!r} of {test_set.name} must be what `draw` wrote; it was changed.",
-            hint="copy it from the original work list.",
-        ) from None
-    if asked not in ("random", "by_prediction" if design.by_prediction else "random"):
+        raise _changed(test_set, name) from None
+    known = "by_prediction" if design.by_prediction or design.size else "random"
+    wrong: dict[str, Any] = {"design": asked} if asked not in (None, known) else {}
+    if columns.drawn_within and {*columns.drawn_within} != {*design.within}:
+        wrong["drawn_within"] = [*columns.drawn_within]
+    for option, given in wrong.items():
         raise OptionError(
-            f"{test_set.name} says that it was drawn {design.words}; got design={asked!r}.",
-            hint=f"leave out `design`; or take the column {name!r} out of the table.",
+            f"{test_set.name} says that it was drawn {design.words}; got {option}={given!r}.",
+            hint=f"leave out `{option}`; or take the column {name!r} out of the table.",
+        )
+    others = [option for option in ("by", "strata", "score") if getattr(columns, option)]
+    if design.within and others:
+        raise OptionError(
+            f"`{others[0]}` cannot be combined yet with a test set that was drawn within columns; "
+            f"{test_set.name} was drawn {design.words}.",
+            hint=f"leave out `{others[0]}`; for groups, take out the column {name!r} and correct "
+            f"each group's own tables with drawn_within={list(design.within)}.",
         )
     own = {x: f"trueup_{x}" if f"trueup_{x}" in kinds else x for x in OWN} | {"drawn": name}
     if absent := [x for x in (design.id, *own.values()) if x not in kinds]:
@@ -111,26 +147,95 @@ def read_design(
 def _check_population(
     population: Table, test_set: Table, columns: Columns, design: Design, own: dict[str, str]
 ) -> None:
-    """Refuse a population that is not the one the units were drawn from."""
-    keys = [*([columns.predicted] if design.by_prediction else []), *design.within]
-    now = population.tally(keys or [columns.predicted], design.size)
-    N, changes = int(now.units.sum()), []
+    """Refuse a population that is not the one the units were drawn from, or a changed list."""
+    by_prediction = design.by_prediction and not design.bands
+    keys = [*([columns.predicted] if by_prediction else []), *design.within]
+    every = [*dict.fromkeys([*keys, columns.predicted])]
+    now = population.tally(every, design.size)
+    N, change = int(now.units.sum()), ""
+    here: dict[str, int] = {}
+    for key, units in zip(now.keys, now.units, strict=True):
+        stratum = stratum_name(keys, key[: len(keys)])
+        here[stratum] = here.get(stratum, 0) + int(units)
+    same = all(population.kinds()[key] == test_set.kinds().get(key) for key in keys)
+    strata = _check_rows(test_set, design, own, keys if same else [])
     if design.population != N:
-        changes.append(f"it has {N:,} units and had {design.population:,} then")
+        change = f"it has {N:,} units and had {design.population:,} then"
     elif design.total is not None and not np.isclose(now.sums.sum(), design.total, rtol=1e-9):
         total = f"{now.sums.sum():,.6g} and was {design.total:,.6g}"
-        changes.append(f"the sum of {design.size!r} is {total}")
-    elif keys and not design.bands and set(keys) <= set(test_set.kinds()):
-        here = {key: int(units) for key, units in zip(now.keys, now.units, strict=True)}
-        for *label, units in test_set.rows([*keys, own["units"]]):
-            key = tuple(map(plain, label))
-            if here.get(key, 0) != int(units):
-                names = ", ".join(map(str, key))
-                changes.append(f"{names} has {here.get(key, 0):,} units and had {units:,} then")
+        change = f"the sum of {design.size!r} is {total}"
+    elif not (design.bands or design.size):
+        for stratum, units in strata.items():
+            if here.get(stratum, 0) != units:
+                change = f"{stratum} has {here.get(stratum, 0):,} units and had {units:,} then"
                 break
-    if changes:
+    elif design.rate is not None:
+        change = _other_sizes(population, test_set, design, own["probability"])
+    mark = units_mark(now, every.index(columns.predicted))
+    if not change and design.predictions not in (None, mark):
+        change = "its predicted classes have other numbers of units than then"
+    if change:
         raise DataError(
             f"{population.name} must be the population that {test_set.name} was drawn from; "
-            f"{changes[0]}.",
+            f"{change}.",
             hint="use the table that was drawn from, or draw again from the new one.",
         )
+
+
+def _check_rows(
+    test_set: Table, design: Design, own: dict[str, str], keys: Sequence[str]
+) -> dict[str, int]:
+    """Refuse rows whose stratum, units, probability or seed are not as drawn.
+
+    `keys` are the columns of the strata, if they can be compared. Return the units of each stratum.
+    """
+    columns = [own[x] for x in ("stratum", "units", "probability", "seed")]
+    found: dict[str, tuple[int, float, int]] = {}
+    given = test_set.kinds()[own["probability"]] in NUMBERS  # not 0,05 as text
+    for row in test_set.rows([*columns, *keys]):
+        stratum, units, p, seed, *label = map(plain, row)
+        comparable = all(isinstance(x, str | int) for x in label)  # a date may be written anew
+        if keys and comparable and stratum != stratum_name(keys, label):
+            raise _changed(test_set, own["stratum"])
+        if design.seed and design.seed < SHOWN_WHOLE and seed != design.seed:
+            raise _changed(test_set, own["seed"])
+        if stratum is None or not isinstance(units, int | float) or p is None:
+            raise _changed(test_set, own["probability" if p is None else "units"])
+        before = found.get(stratum, (int(units), p, 0))
+        if before[0] != units:
+            raise _changed(test_set, own["units"])
+        if given and not design.size and not np.isclose(before[1], p, rtol=DIGITS, atol=0):
+            raise _changed(test_set, own["probability"])
+        found[stratum] = (int(units), p, before[2] + 1)
+    if given and not design.size:
+        m = np.array([units * p for units, p, _ in found.values()])
+        many = np.array([rows for *_, rows in found.values()])
+        whole = np.abs(m - np.rint(m)) <= DIGITS * (m + 1)
+        too_many = design.n is not None and np.rint(m).sum() > design.n * (1 + DIGITS)
+        if too_many or not (whole & (many <= np.rint(m))).all():
+            raise _changed(test_set, own["probability"])
+    return {stratum: units for stratum, (units, *_) in found.items()}
+
+
+def _other_sizes(population: Table, test_set: Table, design: Design, probability: str) -> str:
+    """Say which unit has not the size that it was drawn with; nothing if all have."""
+    kinds = test_set.kinds()
+    if kinds[probability] not in NUMBERS or kinds[design.id] != population.kinds()[design.id]:
+        return ""
+    assert design.rate is not None
+    said: dict[Any, Any] = {plain(i): plain(p) for i, p in test_set.rows([design.id, probability])}
+    for i, y in population.rows([design.id], value=design.size, id=design.id, among=list(said)):
+        p = min(design.rate * float(y), 1.0)
+        if not np.isclose(said[plain(i)], p, rtol=DIGITS, atol=0):
+            return (
+                f"by its {design.size!r}, unit {plain(i)} has the probability {p:.6g} there and "
+                f"{said[plain(i)]:.6g} in the list"
+            )
+    return ""
+
+
+def _changed(test_set: Table, column: str) -> DataError:
+    return DataError(
+        f"Column {column!r} of {test_set.name} must be what `draw` wrote; it was changed.",
+        hint="copy it from the original work list.",
+    )

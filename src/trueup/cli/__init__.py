@@ -101,7 +101,7 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
     import trueup
     from trueup.cli.matrix import by_class
 
-    test = options["test"]
+    test, options["design"] = options["test"], options["design"] or "random"
     if (studies := options["studies"]) is not None:
         options["studies"], found = by_class(studies)
         classes = ",".join(found) if classes is None else classes

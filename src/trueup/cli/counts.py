@@ -6,6 +6,7 @@ import click
 
 from trueup.cli.console import Command, quiet_warnings
 from trueup.cli.options import COLUMNS, labels_of, takes, takes_tables
+from trueup.errors import OptionError
 
 
 @click.command(cls=Command)
@@ -28,5 +29,12 @@ def counts(
     labels = labels_of(classes, [], predictions, options["predicted"])
     with quiet_warnings():
         est = trueup.correct(predictions, test_set, classes=labels, method="naive", **options)
-    numbers = json.dumps(bag(est.counts), allow_nan=False, default=str)
-    click.echo(numbers if as_json else numbers_command(est.counts))
+    if "drawn" in est.asked:
+        raise OptionError(
+            f"{test_set} was drawn {est.asked['drawn']}, and numbers per class do not say so.",
+            hint="correct the tables themselves with `trueup correct`.",
+        )
+    how: dict[str, Any] = {} if options["overlap"] else {"overlap": False}
+    how |= {} if est.info["design"] == "random" else {"design": est.info["design"]}
+    numbers = json.dumps(bag(est.counts) | how, allow_nan=False, default=str)
+    click.echo(numbers if as_json else numbers_command(est.counts, **how))

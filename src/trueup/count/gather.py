@@ -249,11 +249,11 @@ def _aggregated(population: Table, whole: Tally, audited: Tally, overlap: bool) 
         raise DataError(
             f"{words}, but the test set has {int(audited.units.sum()):,} units: each row seems to "
             "stand for many.",
-            hint=f"say so with count={column!r} (--count {column}).",
+            hint=f"`correct` takes such a table with count={column!r} (--count {column}).",
         )
     return [
-        f"{words}: if a row stands for many units, say so with count={column!r} (--count "
-        f"{column}); here each row was one unit."
+        f"{words}: if a row stands for many units, `correct` takes it with count={column!r} "
+        f"(--count {column}); here each row was one unit."
     ]
 
 

@@ -1,6 +1,6 @@
 """Options that go together, and those that do not; methods and rates that options stand for."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,13 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
             f"'by_prediction', and no prior 'regression'; got {design!r}.",
             hint="leave out `drawn_within`, or correct each stratum by itself.",
         )
+    classical = asked["method"] in ("difference", "test_set")
+    if columns.drawn_within and design == "by_prediction" and classical:
+        raise OptionError(
+            f"Method {asked['method']!r} with `drawn_within` needs units drawn at random within "
+            "its strata; got design 'by_prediction'.",
+            hint="use method='calibrated', which takes predicted classes in them as strata.",
+        )
     if asked["count"] is not None and columns.id is not None:
         raise OptionError(
             "`id` cannot be combined with `count`: a row that stands for many units has no id.",
@@ -64,15 +71,18 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
 
 
 def weighted_method(
-    method: str, design: str, probability: str, parts: object
+    method: str, design: str, probability: str, asked: Mapping[str, Any]
 ) -> tuple[str, list[str]]:
     """Return the method for units with probabilities of their own, and what to say of it."""
-    if method not in ("auto", "difference", "test_set") or design not in FROM_POPULATION or parts:
+    wrong = [f"method {method!r}"] if method not in ("auto", "difference", "test_set") else []
+    wrong += [f"design {design!r}"] if design not in FROM_POPULATION else []
+    wrong += [f"`{name}`" for name in ("by", "strata", "score") if asked.get(name)]
+    if wrong:
+        what = f"A test set drawn {asked['drawn']}" if "drawn" in asked else "`probability`"
         raise OptionError(
-            "`probability` needs a test set drawn from the population, the method 'auto', "
-            "'difference' or 'test_set', and no groups or strata; got "
-            f"{method!r} and design {design!r}.",
-            hint="draw by size with `draw`, and total the column that it was drawn by.",
+            f"{what} needs design 'random' or 'by_prediction', the method 'auto', 'difference' or "
+            f"'test_set', and no `by`, `strata` or `score`; got {', '.join(wrong)}.",
+            hint="draw by size with `draw`, and total the column that it was drawn by (`value`).",
         )
     said = (
         f"The units were drawn with unequal probabilities ({probability!r}), so each has the "

@@ -39,7 +39,7 @@ def parameters(function: str) -> dict[str, Any]:
 
 def options_given(est: Estimate) -> dict[str, Any]:
     """Return every option that is not at its default, and the seed that was used."""
-    defaults = parameters(est.asked["function"])
+    defaults = parameters(est.asked["function"]) | {"design": "random"}  # also where it is None
     given = {name: est.asked[name] for name in defaults if name in est.asked}
     changed = {name: x for name, x in given.items() if not _same(x, defaults[name])}
     return changed | {"seed": est.info["seed"]}
@@ -131,8 +131,8 @@ def bag(counts: Counts) -> dict[str, Any]:
     return {"classes": list(counts.classes)} | columns | found
 
 
-def numbers_command(counts: Counts) -> str:
-    """Return the command that corrects the data in numbers.
+def numbers_command(counts: Counts, **options: Any) -> str:
+    """Return the command that corrects the data in numbers, with these options of it.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def numbers_command(counts: Counts) -> str:
     >>> numbers_command(make_counts([[4, 1], [2, 3]], [10, 90]))
     "trueup numbers --classes 0,1 --test '4,1;2,3' --predicted-counts 10,90"
     """
-    words = [_words(name, x) for name, x in bag(counts).items()]
+    words = [_words(name, x) for name, x in (bag(counts) | options).items()]
     return shlex.join(["trueup", "numbers", *(word for found in words for word in found or ())])
 
 

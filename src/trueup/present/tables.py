@@ -13,11 +13,11 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-from trueup.count.names import FIGURES
+from trueup.count.names import FIGURES, names
 from trueup.errors import OptionError
 from trueup.estimate.result import MOST_PRINTED, Estimate
 from trueup.present.markup import Markup, join, table, tag
-from trueup.text import UNSEEN, aligned, percent, rounded, shown
+from trueup.text import UNSEEN, aligned, listed, percent, rounded, shown
 
 WIDTH = 100
 SHORTEST = (12, 6)  # labels; the second where the first does not fit in any unit
@@ -138,7 +138,25 @@ def evidence(est: Estimate) -> str:
         return f"the error rates of {studies:,} studies of {units:,} units in all"
     if not est.counts.n.sum():
         return "error rates from elsewhere"
-    return f"{est.counts.n.sum():,} audited units {DESIGNS[est.info['design']]}"
+    return f"{est.counts.n.sum():,} audited units {drawn(est)}"
+
+
+def drawn(est: Estimate) -> str:
+    """Say how the audited units were drawn: a work list in its own words."""
+    asked, design = est.asked, est.info["design"]
+    within = names("drawn_within", asked.get("drawn_within"))
+    words = ""
+    if asked.get("drawn"):
+        words = f"drawn {asked['drawn']}"
+    elif within:
+        inside = [*(["predicted classes"] if design == "by_prediction" else []), *map(repr, within)]
+        words = f"drawn within {listed(inside)}"
+    elif asked.get("probability"):
+        words = f"drawn with the probabilities in {asked['probability']!r}"
+    if cluster := asked.get("cluster"):
+        words = words or DESIGNS[design].replace("at random from the population", "")
+        return f"{words.strip()} in clusters of {cluster!r}"
+    return words or DESIGNS[design]
 
 
 def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:
@@ -263,8 +281,9 @@ def _title(est: Estimate) -> str:
     what, info = "totals" if est.counts.totals else "counts", est.info
     if info["method"] == "naive":
         return f"{what.capitalize()} as predicted, not corrected"
+    design = f"drawn {est.asked['drawn']}" if "drawn" in est.asked else f"design {info['design']}"
     return (
-        f"Corrected {what}: method {info['method']}, design {info['design']}, prior "
+        f"Corrected {what}: method {info['method']}, {design}, prior "
         f"{info['prior']}, {percent(info['interval'])} interval"
     )
 

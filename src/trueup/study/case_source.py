@@ -23,6 +23,8 @@ from trueup.prior import Regression, resolve_prior
 from trueup.simulation import lognormal, simulate
 from trueup.study.case import Case
 
+ROUNDED = 0.011
+"""How far assumed shares may be from a sum of 1: as 0.33, 0.33 and 0.33 are."""
 SWEEPS = 100
 """Sweeps until the columns of cells are drawn."""
 POSTERIOR = 2000
@@ -50,11 +52,16 @@ def make_case(
     classes: Sequence[Hashable] | None,
     overlap: bool | None,
     missing: Any,
-    design: str,
+    design: str | None,
     prior: object,
     seed: int,
+    planned: bool = False,
 ) -> Case:
-    """Take the case from both tables, from the predictions and assumed rates, or assumed whole."""
+    """Take the case from both tables, from the predictions and assumed rates, or assumed whole.
+
+    Without a `design` it is that of the test set, if this is a work list, or "random". If it is
+    `planned`, it is not how the test set was drawn.
+    """
     if isinstance(prior, Regression):
         raise OptionError(
             "`compare` and `plan` need a prior with one set of error rates; got 'regression'.",
@@ -63,19 +70,21 @@ def make_case(
     if predictions is None:
         if test_set is not None:
             raise DataError("A test set needs the predictions that it belongs to; got none.")
-        return assume(assumed, design, classes, seed)
-    from trueup.audit.work_list import recognise
+        return assume(assumed, design or "random", classes, seed)
     from trueup.count.gather import gather
     from trueup.read import open_table
     from trueup.study.unit_values import unit_values
 
     population = open_table(predictions, "predictions")
+    if test_set is not None:
+        audited = open_table(test_set, "the test set")
+        named = None if planned else design
+        design, columns = _as_drawn(population, audited, columns, named, design)
+    design = design or "random"
     if test_set is None:
         case = _assumed_rates(population, columns.predicted, assumed, design, classes, seed)
     else:
         inside = design != "shifted" if overlap is None else overlap
-        audited = open_table(test_set, "the test set")
-        recognise(audited)
         counts = gather(
             population,
             audited,
@@ -99,6 +108,29 @@ def make_case(
         case, s_hat=s_hat, y=y, v_hat=np.bincount(s_hat, minlength=case.K),
         cells=_value_cells(case.counts, design, prior, seed), band=_bands(case.counts, y),
     )  # fmt: skip
+
+
+def _as_drawn(
+    population: Any, audited: Any, columns: Columns, named: str | None, design: str | None
+) -> tuple[str | None, Columns]:
+    """Return the design and the columns of a work list; refuse a draw that is none of ours."""
+    from trueup.audit.work_list import read_design
+
+    drawn = read_design(population, audited, columns, named)
+    if drawn is None:
+        return design, columns
+    how = drawn[0]
+    if how.within or (how.size and how.size != columns.value):
+        raise OptionError(
+            "`compare` and `plan` need a test set drawn at random or within predicted classes, or "
+            f"by the size that is its `value`; {audited.name} was drawn {how.words}.",
+            hint=f"for its totals, set value={how.size!r}."
+            if how.size
+            else "to label more, draw again in the same way with a larger n and the same seed: the "
+            "units that were labelled are, but for a few, among those.",
+        )
+    own = "by_prediction" if how.by_prediction or how.size else "random"
+    return design or own, replace(columns, id=columns.id or how.id)
 
 
 def _bands(counts: Counts | None, y: Floats) -> Integers | None:
@@ -171,6 +203,12 @@ def assume(
             f"`P` must be square with one row for each of the {len(beta)} base rates; "
             f"got shape {rates.shape}."
         )
+    for name, given in (("base_rates", beta), ("test_base_rates", assumed.test_base_rates)):
+        if given is not None and not abs(np.sum(given) - 1) <= ROUNDED:
+            raise DataError(
+                f"`{name}` must be shares that sum to 1; got {np.asarray(given).tolist()}, which "
+                f"sum to {np.sum(given):g}."
+            )
     values = assumed.values
     if isinstance(values, int | float):
         values = lognormal(float(values))

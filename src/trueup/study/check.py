@@ -59,7 +59,7 @@ def check(
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
     missing: str = "refuse",
-    design: str = "random",
+    design: str | None = None,
     prior: object = "perks",
     interval: float = 0.95,
     count: str | None = None,
@@ -86,12 +86,13 @@ def check(
     audited = open_table(test_set, "the test set")
     columns = Columns(predicted, true, value, id, score=score)  # type: ignore[arg-type]
     if columns.score:
-        refuse_with_score({"count": count, "design": design, "value": value})
+        refuse_with_score({"count": count, "design": design or "random", "value": value})
     parts = Columns(by=by, strata=strata)  # type: ignore[arg-type]
     if drawn := read_design(population, audited, columns, design):
         within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
         design = "by_prediction" if within else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
+    design = design or "random"
     inside = design != "shifted" if overlap is None else overlap
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
     counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)

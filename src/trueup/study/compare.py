@@ -137,7 +137,7 @@ def compare(
     values: Any = None,
     test_base_rates: ArrayLike | None = None,
     interest: Hashable | None = None,
-    design: str = "random",
+    design: str | None = None,
     methods: Sequence[str] | None = None,
     prior: object = "perks",
     draws: int = 1000,
@@ -166,8 +166,8 @@ def compare(
         Test units; by default as many as the test set has.
     interest : hashable, optional
         The class that matters; by default the smallest.
-    design : str
-        How the test set is drawn.
+    design : str, optional
+        How the test set is drawn: by default as a work list says, or "random".
     methods : sequence of str, optional
         By default all; "full" runs on a tenth of the replications. For totals of tables "bayes"
         and "constrained" run on a quarter of them, "joint" and "full" on few (25 and 10 of 400)
@@ -188,7 +188,9 @@ def compare(
     >>> found.recommended
     'joint'
     """
-    settings = make_settings(2, design=design, draws=draws, interval=interval, seed=seed)
+    settings = make_settings(
+        2, design=design or "random", draws=draws, interval=interval, seed=seed
+    )
     default, seed = settings.method, settings.seed
     chosen = [default if name == "auto" else name for name in methods or METHODS]
     unknown = sorted(set(chosen) - set(METHODS))
@@ -199,7 +201,7 @@ def compare(
         Assumed(P, base_rates, N, values, test_base_rates), classes=classes, overlap=overlap,
         missing=missing, design=design, prior=prior, seed=seed,
     )  # fmt: skip
-    n = _pilot_size(case) if n is None else n
+    design, n = case.design, _pilot_size(case) if n is None else n
     rng = np.random.Generator(np.random.SFC64(seed))
     first = case.simulate(n, replications, rng, by_band=True)
     studies: dict[str, tuple[Simulation, Floats | None]] = {MODEL: (first, None)}

@@ -136,6 +136,7 @@ def plan(
         predictions, test_set, columns,
         Assumed(P, base_rates, N, values, test_base_rates, worth), classes=classes,
         overlap=overlap, missing=missing, design=design, prior=prior, seed=settings.seed,
+        planned=True,
     )  # fmt: skip
     rng = np.random.Generator(np.random.SFC64(settings.seed))
     wanted = positions(case, interest)

@@ -18,7 +18,7 @@ from trueup.present.reproduce import (
     versions,
 )
 from trueup.present.sentences import METHODS, coverage, figures, what, whole
-from trueup.present.tables import population, published, shares
+from trueup.present.tables import drawn, population, published, shares
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, listed, percent, rounded, short
@@ -120,10 +120,12 @@ def design(est: Estimate) -> Markup:
             f"The test set is of {_named(audited)}, and was checked against the predictions there"
         )
         return tag("p", f"{words}; what gives reason to doubt is among the warnings.")
+    # units drawn with other chances need not look like the population
+    unequal = est.asked.get("drawn_within") or est.asked.get("probability")
     try:
         found = check_counts(
             est.counts,
-            design=est.info["design"],
+            design="by_prediction" if unequal else est.info["design"],
             prior=est.asked.get("prior", est.info["prior"]),
             overlap=est.info["overlap"],
             interval=est.info["interval"],
@@ -148,6 +150,9 @@ def _named(labels: Sequence[Hashable]) -> str:
 def method(est: Estimate) -> Markup:
     """The method in two sentences, with its assumptions."""
     words, more = METHODS[est.info["method"]]["does"], [*METHODS[est.info["method"]]["needs"]]
+    if any(est.asked.get(name) for name in ("drawn", "drawn_within", "probability", "cluster")):
+        told = f"The audited units were {drawn(est)}, and chance alone chose them."
+        more = [told if text.startswith("The test set is a random draw") else text for text in more]
     if (audited := est.info.get("audited_periods")) is not None:
         several = f"change evenly between the audits of {_named(audited)}"
         rates = several if est.info["drift"] is not None else "are the same in all periods"
@@ -164,7 +169,8 @@ def method(est: Estimate) -> Markup:
         "strata": "strata" in est.info,
         "bands": "bands" in est.info,
         "alike": "bands" not in est.info and est.counts.totals and by_rows,
-        "noise": est.info["noise"] and est.whole is not None,
+        "noise": est.info["noise"] and est.whole is not None and "design_effect" not in est.info,
+        "cluster": "design_effect" in est.info,
         "overlap": est.info["overlap"],
     }
     more += [WORDS["assumes"][name] for name, holds in assumed.items() if holds]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueup.audit.allocate import LEAST, allocate_units
-from trueup.draws.settings import make_settings
+from trueup.draws.settings import FROM_POPULATION, make_settings
 from trueup.errors import EstimateError, OptionError
 from trueup.estimate.methods import METHODS
 from trueup.numerics.arrays import Floats, Integers, Progress, Rng
@@ -72,6 +72,11 @@ class Search:
         most = int(min(self.case.N * share, MOST))
         return min(max(LEAST * self.case.K, 20), most), most
 
+    @property
+    def _inside(self) -> bool:
+        """Whether the audited units are in the population, and may be all of it."""
+        return self.case.design in FROM_POPULATION and self.options["overlap"] is not False
+
     @cached_property
     def by_chains(self) -> bool:
         """Whether the method needs chains for a test set at either end of the curve."""
@@ -107,6 +112,11 @@ class Search:
             )
         row: dict[str, Any] = {"allocation": self.allocation, "most": most}
         n = self._crossing(target)
+        if n is None and most == self.case.N and self._inside:  # every unit is then known
+            per_class = self.per_class(most)
+            units = None if per_class is None else per_class.tolist()
+            exact = {"n": most, "per_class": units, "half_width": 0.0, "error": 0.0}
+            return row | exact | {"more": max(most - self.case.audited, 0)}
         if n is None:
             last = {key: self.points[-1][key] for key in ("half_width", "error")}
             return row | {"n": None, "more": None, "per_class": None} | last
