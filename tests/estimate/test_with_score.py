@@ -39,8 +39,11 @@ SPOILT = {
 
 @pytest.mark.slow
 def test_intervals_cover_whatever_was_done_to_the_score(rng):
-    """Traps: trusting the score covered 71% when it was spoilt, a plug-in curve 80 to 86%."""
-    spoilt = [how for how in SPOILT if how != "log-probability"]
+    """Traps: trusting the score covered 71% when it was spoilt, a plug-in curve 80 to 86%.
+
+    Stretched scores give nearly the same answer (see below), and noise is between these two.
+    """
+    spoilt = ["as it is", "turned round"]
     covered, gain, reps = dict.fromkeys(spoilt, 0), {how: [] for how in spoilt}, more(40)
     for r in range(reps):
         whole = population(rng)
@@ -141,7 +144,9 @@ def test_rows_over_bands_of_the_score_carry_over(design, rng):
     """A test set with as many units of either class: `joint` would be wrong by 20 points."""
     whole = population(rng)
     parts = [rng.choice(np.flatnonzero(whole["true"] == g), 300, replace=False) for g in (0, 1)]
-    est = tu.correct(*tables(whole, np.concatenate(parts)), score="p", design=design, seed=1)
+    est = tu.correct(
+        *tables(whole, np.concatenate(parts)), score="p", design=design, seed=1, draws=800
+    )
     assert est.info["method"] == "full"
     row = est.rows()[1]
     assert abs(row["estimate"] - whole["true"].sum()) < 5 * row["sd"]
