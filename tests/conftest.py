@@ -30,6 +30,18 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(function.__kwdefaults__, "draws", 200)
 
 
+@pytest.fixture
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let chains stop long before they converge: for tests of what holds of every draw."""
+    from trueup.aggregate.groups import concentration
+    from trueup.estimate import cell_totals
+
+    for name, few in {"WARM_UP": 4, "LEAST_SWEEPS": 5, "MOST_BATCHES": 1}.items():
+        monkeypatch.setattr(cell_totals, name, few)
+    for name, few in {"WARM_UP": 10, "KEEP": 5}.items():
+        monkeypatch.setattr(concentration, name, few)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def limits_in_processor_time() -> Iterator[None]:
     """Let chains that stop after so many seconds count processor time: machines may be busy."""

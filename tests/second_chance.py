@@ -28,7 +28,11 @@ from tests import seeds
 SLOWEST = 20
 COSTLY = ("servers", "browser", "site", "lines", "ran")
 """Fixtures that take long to make, so that only one worker should make them."""
+NUTS = ("test_priors_regression.py::", "::test_nuts_", "page_says[docs/priors.md]")
+"""Tests that run NUTS: JAX compiles a hundred small steps in each process that does."""
 FRESH_ENTROPY = np.random.SeedSequence  # the real one
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Each worker has a core of its own: threads of linear algebra would only wait for each other."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Runner(config), "trueup-runner")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Summary(config), "trueup-summary")
+        if getattr(config.option, "numprocesses", None):
+            for name in THREADS:
+                os.environ.setdefault(name, "1")
+        # processes that tests start would compile the package again and again
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     np.random.SeedSequence = _seed_sequence  # type: ignore[misc,assignment]
 
 
@@ -74,6 +83,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             shared = [name for name in COSTLY if name in getattr(item, "fixturenames", ())]
+            if any(part in item.nodeid for part in NUTS):
+                shared = ["nuts"]
             if shared:
                 item.add_marker(pytest.mark.xdist_group(f"shared-{shared[0]}"))
 

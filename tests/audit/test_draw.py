@@ -62,7 +62,7 @@ def test_the_list_is_of_the_users_own_kind_and_can_be_filled_in():
 
 def test_every_unit_is_drawn_as_often_as_its_probability_says():
     """Binomial bounds that one run in 50,000 exceeds: drawing the first n would be seen."""
-    R = more(300)
+    R = more(120)
     for options in ({}, {"by_prediction": True, "allocation": "equal"}, {"size": "y"}):
         seen, said = np.zeros(N), np.full(N, np.nan)
         for r in range(R):
@@ -79,6 +79,11 @@ def test_every_unit_is_drawn_as_often_as_its_probability_says():
         too_many = binom.sf(times - 1, R, np.clip(p * 1.02, 0, 1))
         assert np.minimum(too_few, too_many).min() * known.sum() > 1e-5
         assert abs((seen - R * said)[known & (said < 1)].sum()) / np.sqrt(R) < 5
+        # all units together, with the exact variance of a binomial's square
+        times, p = seen[known & (said < 1)], said[known & (said < 1)]
+        each = (times - R * p) ** 2 / (R * p * (1 - p)) - 1
+        error = np.sqrt((2 + (1 - 6 * p * (1 - p)) / (R * p * (1 - p))).sum())
+        assert each.sum() < 5 * error
     assert said[0] == said[1] == 1.0, "the two giants are certain"
     y = POPULATION["y"].to_numpy()
     small = known & (said < 1)

@@ -98,18 +98,17 @@ def test_a_bad_spelling_is_one_message(text, words):
     assert result.stdout == ""
 
 
-@pytest.mark.slow
 def test_a_prior_by_nuts_says_how_it_went_and_that_it_did_not_converge(monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)
-    monkeypatch.setattr("trueup.draws.nuts.MOST_RHAT", 0.9)
+    monkeypatch.setattr(nuts, "run_nuts", quick_nuts)  # whose chains stay apart
     result = CliRunner().invoke(main, [*NUMBERS, "--prior", "logistic-normal:0.15"])
     assert result.exit_code == 0
     assert "Warning: NUTS has not converged: R-hat" in result.stderr
     info = json.loads(result.stdout)["info"]
     assert any(words.startswith("NUTS has not converged") for words in info["warnings"])
     assert info["sampler"] == "nuts"
-    assert 0.99 < info["rhat"] < 1.1
-    assert info["ess"] > 50
+    assert 1.1 < info["rhat"] < 2
+    assert info["ess"] > 0
     assert info["chains"] == 4
 
 

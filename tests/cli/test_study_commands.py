@@ -12,9 +12,16 @@ import trueup as tu
 from trueup.cli import main
 from trueup.cli.demo import make_files
 from trueup.cli.study import compare, paper, plan
+from trueup.study import next_units
 
 CASE = ["--rates", "0.9", "--base-rates", "0.2,0.8", "--units", "5000", "--seed", "1"]
 SMALL = ["--draws", "200", "--replications", "20"]
+
+
+@pytest.fixture(autouse=True)
+def few_futures(monkeypatch):
+    """How narrow the interval will be takes an estimate for each of 16 outcomes."""
+    monkeypatch.setattr(next_units, "FUTURES", 2)
 
 
 def run(command, arguments, code=0):

@@ -233,7 +233,7 @@ def _warnings() -> Iterator[str]:
         tu.correct_counts, [[40, 10], [20, 30]], [1_000, 3_000], **values, design="shifted", seed=1
     )
     known_cases = [[20, 0, 0], [0, 26, 4], [0, 2, 28]], [20, 95, 285]
-    options = {"design": "by_class", "method": "constrained", "seed": 1}
+    options = {"design": "by_class", "method": "constrained", "seed": 1, "draws": 4000}
     yield from warned(tu.correct_counts, *known_cases, **options)
     rare = {"predicted_sums": [18398.0, 41402.0], "predicted_squares": [5e6, 7e5]}
     yield from warned(

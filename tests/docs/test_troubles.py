@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from messages import messages
 from pages import ROOT
 
@@ -16,8 +17,10 @@ def quotes():
     ]
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_every_quote_is_a_message_and_every_message_is_quoted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("trueup.estimate.periods.draw.PARTICLES", 200)
     patterns = {
         quote: re.compile(".*".join(map(re.escape, quote.split("…"))), re.DOTALL)
         for quote in quotes()

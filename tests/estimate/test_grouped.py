@@ -6,7 +6,6 @@ import pytest
 from tests.seeds import more
 
 import trueup as tu
-from trueup.aggregate.groups import concentration
 from trueup.draws import pooling
 from trueup.estimate.doubts.rates import rates_differ
 
@@ -40,6 +39,7 @@ def correct(tables, **options):
     return tu.correct(units, test, draws=options.pop("draws", 400), **options)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("value", [None, "y"])
 @pytest.mark.parametrize("strata", [None, "sector"])
 def test_draws_add_up_over_classes_and_groups(tables, value, strata):
@@ -63,6 +63,7 @@ def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_rows_are_groups_first_then_the_whole(tables):
     est = correct(tables, by=["region", "sector"])
     rows = est.rows()
@@ -76,11 +77,10 @@ def test_rows_are_groups_first_then_the_whole(tables):
     assert len(table) == len(rows)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("design", ["random", "by_prediction", "by_class", "shifted"])
 @pytest.mark.parametrize("value", [None, "y"])
-def test_asking_for_groups_never_changes_the_whole(tables, design, value, monkeypatch):
-    monkeypatch.setattr(concentration, "WARM_UP", 10)  # what groups get does not matter here
-    monkeypatch.setattr(concentration, "KEEP", 5)
+def test_asking_for_groups_never_changes_the_whole(tables, design, value):
     units, test, _ = tables
     options = {"value": value, "design": design, "draws": 100, "seed": 5}
     alone = tu.correct(units, test, **options)
@@ -93,17 +93,17 @@ def test_asking_for_groups_never_changes_the_whole(tables, design, value, monkey
             }
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("value", [None, "y"])
-def test_groups_of_one_unit_add_up_to_the_whole_without_groups(tables, value, monkeypatch):
-    monkeypatch.setattr(concentration, "WARM_UP", 10)
-    monkeypatch.setattr(concentration, "KEEP", 5)
-    units, test, _ = tables
+def test_groups_of_one_unit_add_up_to_the_whole_without_groups(tables, value):
+    units, test = (x[x["region"] != "north"] for x in tables[:2])  # 667 units
     options = {"value": value, "id": "id", "draws": 100, "seed": 5}
     est = tu.correct(units.assign(unit=units["id"]), test, by="unit", **options)
     assert (est.whole == tu.correct(units, test, **options).whole).all()
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_audited_units_are_exact_in_their_group(tables):
     units, _, truth = tables
     test = units.assign(true=truth)
@@ -136,6 +136,7 @@ def test_groups_without_audited_units_and_with_nothing_else(tables, pooling):
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_audited_units_of_a_group_that_the_population_lacks(tables):
     units, test, _ = tables
     test = test.assign(region=np.where(np.arange(len(test)) < 5, "Atlantis", test["region"]))
@@ -210,6 +211,7 @@ def test_more_audited_units_than_a_group_holds_are_refused_by_name(tables, strat
         tu.correct(units, lost, by="region", strata=strata, draws=200)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_derived_quantities(tables):
     est = correct(tables, by="region", value="y")
     shares = est.share()
@@ -248,6 +250,7 @@ def test_a_stratum_without_test_units_is_flagged(tables):
     assert est.info["strata_without_test"] == ["west"]
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_group_labels_that_are_null_are_a_group(tables):
     units, test, _ = tables
     units = units.assign(region=units["region"].where(units["region"] != "west"))
@@ -256,6 +259,7 @@ def test_group_labels_that_are_null_are_a_group(tables):
     assert est.groups.labels[-1] == (None,)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_test_set_without_the_group_column_informs_all(tables):
     units, test, _ = tables
     with pytest.warns(tu.TrueupWarning, match="not known exactly in any"):

@@ -10,6 +10,7 @@ from tests.seeds import more
 
 import trueup as tu
 from trueup.errors import DataError, OptionError
+from trueup.estimate.periods import draw
 from trueup.estimate.periods.labels import when
 from trueup.estimate.periods.rates import USUAL
 
@@ -28,6 +29,12 @@ def series(rng, beta, units=500, audits=None, rates=None):
         if n := (audits or {1: 60}).get(t):
             tests.append(table.sample(n, seed=int(rng.integers(2**31))))
     return pl.concat(tables), pl.concat(tests)
+
+
+@pytest.fixture
+def few_particles(monkeypatch):
+    """For what is said, and what holds of every draw."""
+    monkeypatch.setattr(draw, "PARTICLES", 200)
 
 
 def correct(table, test, **options):
@@ -80,9 +87,9 @@ def test_one_audit_agrees_with_weighted_draws_of_the_prior(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("audits", [{2: 100}, {2: 60, 7: 60}])
-def test_levels_and_changes_are_covered(audits, rng):
-    beta = 0.25 + 0.03 * np.arange(8)
+def test_levels_and_changes_are_covered(rng):
+    """With two audits; one audit is compared with an exact answer above."""
+    beta, audits = 0.25 + 0.03 * np.arange(8), {2: 60, 7: 60}
     inside = []
     for _ in range(more(15)):
         table, test = series(rng, beta, units=1000, audits=audits)
@@ -98,6 +105,7 @@ def test_levels_and_changes_are_covered(audits, rng):
     assert np.mean(inside) > 0.95 - 5 * error
 
 
+@pytest.mark.usefixtures("few_particles")
 def test_rates_that_drifted_are_said_so(rng):
     moved = [P] * 4 + [np.array([[0.4, 0.6], [0.15, 0.85]])] * 4
     table, test = series(rng, [0.5] * 8, 1000, {2: 300, 7: 300}, moved)
@@ -107,6 +115,7 @@ def test_rates_that_drifted_are_said_so(rng):
     assert any("only period 2 was audited" in w for w in one.info["warnings"])
 
 
+@pytest.mark.usefixtures("few_particles")
 def test_predictions_that_no_base_rates_explain_are_said_so(rng):
     good = np.array([[0.9, 0.1], [0.5, 0.5]])
     bad = np.array([[0.2, 0.8], [0.1, 0.9]])
@@ -139,6 +148,7 @@ def test_a_panel_makes_changes_narrower_and_they_are_covered(rng):
     assert np.mean(inside) > 0.95 - 5 * np.sqrt(0.05 / len(inside))
 
 
+@pytest.mark.usefixtures("few_particles")
 def test_periods_add_up_to_the_whole_and_are_permissible(rng):
     table, test = series(rng, [0.3, 0.5, 0.4], 300, {1: 50, 3: 50})
     est = correct(table, test, draws=300)
@@ -150,6 +160,7 @@ def test_periods_add_up_to_the_whole_and_are_permissible(rng):
     assert np.array_equal(again.draws, est.draws)
 
 
+@pytest.mark.usefixtures("few_particles")
 def test_the_chart_is_in_order_of_time_and_marks_audited_periods(rng):
     table, test = series(rng, [0.3] * 11, 100, {10: 30})
     spec = correct(table, test, draws=200).plot().to_dict()
@@ -159,6 +170,7 @@ def test_the_chart_is_in_order_of_time_and_marks_audited_periods(rng):
     assert shown[-1] == ["10"]
 
 
+@pytest.mark.usefixtures("few_particles")
 def test_the_report_says_what_must_hold_of_periods(rng, tmp_path):
     moved = [P, P, P[:, ::-1]]
     table, test = series(rng, [0.3] * 3, 300, {1: 40, 3: 40}, moved)
@@ -167,6 +179,7 @@ def test_the_report_says_what_must_hold_of_periods(rng, tmp_path):
     assert "checked against the predictions there" in text
 
 
+@pytest.mark.usefixtures("few_particles")
 def test_totals_of_periods(rng):
     table, test = series(rng, [0.3, 0.5, 0.4], 400, {2: 80})
     y = rng.lognormal(0, 0.5, len(table))

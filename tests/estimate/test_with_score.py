@@ -141,7 +141,9 @@ def test_rows_over_bands_of_the_score_carry_over(design, rng):
     """A test set with as many units of either class: `joint` would be wrong by 20 points."""
     whole = population(rng)
     parts = [rng.choice(np.flatnonzero(whole["true"] == g), 300, replace=False) for g in (0, 1)]
-    est = tu.correct(*tables(whole, np.concatenate(parts)), score="p", design=design, seed=1)
+    est = tu.correct(
+        *tables(whole, np.concatenate(parts)), score="p", design=design, seed=1, draws=800
+    )
     assert est.info["method"] == "full"
     row = est.rows()[1]
     assert abs(row["estimate"] - whole["true"].sum()) < 5 * row["sd"]

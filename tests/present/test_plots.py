@@ -28,7 +28,10 @@ HOSTILE = [
     "x" * 500,
     "bell \x07 null \x00 \ud800 \ufffe",
 ]
-pytestmark = pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::trueup.TrueupWarning"),
+    pytest.mark.usefixtures("short_chains"),
+]
 
 
 def counts(K, rng, **options):
@@ -221,9 +224,10 @@ def test_every_chart_draws_whatever_the_labels(rng):
     seen = set()
     for case in (est, two, groups, chain, scored):
         for kind, spec in plots.specs_for(case).items():
-            seen.add(kind)
             assert "<script" not in json.dumps(spec)
-            assert "<script" not in render(spec)
+            if kind not in seen:  # the first case has every label; to draw takes half a second
+                assert "<script" not in render(spec)
+            seen.add(kind)
     assert seen == set(plots.KINDS)
 
 

@@ -32,6 +32,7 @@ HOSTILE = [
     "&lt;b&gt; &amp; <!-- -->",
     "\u202egnp.exe",
 ]
+pytestmark = pytest.mark.usefixtures("short_chains")
 TABLE_TAGS = {"div", "table", "caption", "thead", "tbody", "tr", "th", "td", "p", "b"}
 
 

@@ -36,7 +36,10 @@ KNOWN = {
     "figure", "svg", "g", "path", "line", "text", "rect", "defs", "clippath", "tspan", "div",
     "table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li", "pre", "code", "span",
 }  # fmt: skip
-pytestmark = pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::trueup.TrueupWarning"),
+    pytest.mark.usefixtures("short_chains"),
+]
 
 
 class Reader(HTMLParser):

@@ -19,6 +19,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:::{module}"))
 
 
+@pytest.fixture(autouse=True)
+def any_draws(short_chains: None) -> None:
+    """These tests are about what is read, and how much of it."""
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     running = Servers()
