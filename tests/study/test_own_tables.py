@@ -11,8 +11,8 @@ import trueup as tu
 from trueup.count.names import Columns
 from trueup.read import open_table
 from trueup.read.frames import FrameTable
-from trueup.study import half_width, next_units
 from trueup.study.case_source import Assumed, make_case
+from trueup.study.plans import half_width, next_units
 from trueup.study.unit_values import two_values, unit_values
 
 SMALL = {"draws": 200, "replications": 4, "seed": 1, "value": "y"}

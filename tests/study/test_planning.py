@@ -9,8 +9,8 @@ from trueup.audit.advise import Known, advise, dirichlet_columns
 from trueup.audit.allocate import allocate_units
 from trueup.count.counts import make_counts
 from trueup.simulation import lognormal, simulate
-from trueup.study import next_units
 from trueup.study.case_source import Assumed, assume, pilot
+from trueup.study.plans import next_units
 from trueup.study.replications import Outcome, run_method
 
 P2 = [[0.9, 0.1], [0.1, 0.9]]
