@@ -12,7 +12,7 @@ import trueup as tu
 from trueup.cli import main
 from trueup.cli.demo import make_files
 from trueup.cli.study import compare, paper, plan
-from trueup.study import next_units
+from trueup.study.plans import next_units
 
 CASE = ["--rates", "0.9", "--base-rates", "0.2,0.8", "--units", "5000", "--seed", "1"]
 SMALL = ["--draws", "200", "--replications", "20"]
