@@ -312,6 +312,7 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, *_files(cells), squares="y")
     yield raised(tu.correct, *_files("predicted;y\na;14.410\nb;900\n"), value="y")
     yield raised(tu.correct, *_files("predicted;y\na;1,5\nb;1.5\n"), value="y", decimal=",")
+    yield raised(tu.correct, *_files('predicted,y\na,"1,275"\n'), value="y", decimal=",")
     Path("old.csv").write_bytes("predicted\ncaf\u00e9\n".encode("cp1252"))
     yield raised(tu.correct, "old.csv", good[1])
     yield raised(tu.correct, "old.csv", good[1], encoding="utf-8")

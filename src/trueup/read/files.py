@@ -15,7 +15,7 @@ from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, 
 from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
 from trueup.read.paths import find
 from trueup.read.table import Progress, Rows, empty_table
-from trueup.read.written import NUMBERS, THOUSANDS, number_sql, recoded
+from trueup.read.written import NUMBERS, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."
 NOT_UTF_8 = (
@@ -160,25 +160,28 @@ class FileTable(DuckTable):
         return super()._number(column)
 
     def _check_thousands(self, column: str) -> None:
-        """Refuse points that may set thousands apart: such a file is not one with commas."""
-        kinds = self.kinds()
-        if kinds.get(column) not in ("number", "integer") or self._delimiter == ",":
+        """Refuse marks that may set thousands apart: commas between commas, points elsewhere."""
+        mark = {None: ".", ",": ","}.get(self._decimal)
+        if self.kinds().get(column) not in ("number", "integer") or column in self._checked:
             return
-        if column in self._checked or self._decimal is not None:
+        if mark is None or (mark == ",") != (self._delimiter == ","):
             return
         self._checked.add(column)
         x = f"trim({identifier(column)})"
         ((yes, no, first),) = self._query(
-            f"SELECT count(*) FILTER (m), count(*) FILTER (NOT m AND contains(x, '.')), "
-            f"min(x) FILTER (m) FROM (SELECT {x} AS x, regexp_full_match({x}, '{THOUSANDS}') AS m "
-            f"FROM {self._reader({column: 'VARCHAR'})})"
+            f"SELECT count(*) FILTER (m), count(*) FILTER (NOT m AND contains(x, '{mark}')), "
+            f"min(x) FILTER (m) FROM (SELECT {x} AS x, "
+            f"regexp_full_match({x}, '[+-]?[1-9]\\d{{0,2}}([{mark}]\\d{{3}})+') AS m FROM {self._reader({column: 'VARCHAR'})})"
         )
         if yes and not no:
             raise FileError(
                 f"Numbers in column {column!r} of {self.name} must have one meaning; {first} may "
-                f"be {first.replace('.', '')} or a number with decimals ({yes:,} such values).",
+                f"be {first.replace(mark, '')} or a number with decimals ({yes:,} such values).",
                 hint='say which: decimal="," (--decimal ,) if the point sets thousands apart, '
-                'decimal="." if it is the decimal point.',
+                'decimal="." if it is the decimal point.'
+                if mark == "."
+                else 'decimal="." (--decimal .) if the comma sets thousands apart; if it is the '
+                "decimal comma, save the file with semicolons between the columns.",
             )
 
     def _types(self) -> dict[str, str]:
@@ -209,8 +212,9 @@ class FileTable(DuckTable):
             self._check_columns([column for column in used if column not in self._checked])
             return self._reader()
         kinds, partitions = self.kinds(), self._found.partitions()
-        if value:
-            self._check_thousands(value)
+        for name in used:
+            if name == value or kinds[name] == "number":
+                self._check_thousands(name)
         types = {name: "VARCHAR" for name in columns if kinds[name] != "number"}
         types |= {value: "DOUBLE"} if value and kinds[value] == "integer" else {}
         types |= {name: "VARCHAR" for name in used if name in self._marked}

@@ -286,8 +286,8 @@ def check_value_kind(table: Table, column: str, kind: Kind) -> None:
         raise DataError(
             f"Column {column!r} of {table.name} must hold numbers to total; it holds "
             f"{KIND_WORDS[kind]}.",
-            hint='is a decimal comma in it? Say so with decimal="," (--decimal ,). Or a currency '
-            "sign? Clean it, or leave out `value`.",
+            hint='does a comma in it set off decimals, decimal="," (--decimal ,), or thousands, '
+            'decimal="." (--decimal .)? A currency sign? Clean it.',
         )
 
 

@@ -18,8 +18,6 @@ NUMBERS = {
     ".": r"[+-]?(\d+|[1-9]\d{0,2}([, ]\d{3})+)?(\.\d*)?([eE][+-]?\d+)?",
 }
 """Numbers with this decimal mark; thousands may be set apart by the other mark or a space."""
-THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
-"""What may be a decimal number or one with thousands set apart by points."""
 
 
 class Written(str):
