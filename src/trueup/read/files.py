@@ -171,7 +171,8 @@ class FileTable(DuckTable):
         ((yes, no, first),) = self._query(
             f"SELECT count(*) FILTER (m), count(*) FILTER (NOT m AND contains(x, '{mark}')), "
             f"min(x) FILTER (m) FROM (SELECT {x} AS x, "
-            f"regexp_full_match({x}, '[+-]?[1-9]\\d{{0,2}}([{mark}]\\d{{3}})+') AS m FROM {self._reader({column: 'VARCHAR'})})"
+            f"regexp_full_match({x}, '[+-]?[1-9]\\d{{0,2}}([{mark}]\\d{{3}})+') AS m "
+            f"FROM {self._reader({column: 'VARCHAR'})})"
         )
         if yes and not no:
             raise FileError(
