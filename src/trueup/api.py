@@ -29,7 +29,7 @@ from trueup.draws.settings import (
     make_settings,
     one_of,
 )
-from trueup.errors import ClassError, OptionError, TrueupWarning
+from trueup.errors import ClassError, DataError, OptionError, TrueupWarning
 from trueup.estimate.answer import more_draws
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
@@ -430,6 +430,11 @@ def correct_counts(
         test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
         classes=classes, predicted_classes=predicted_classes,
     )  # fmt: skip
+    if counts.n.ndim > 2:
+        raise DataError(
+            f"`test` must be one matrix; got an array of shape {counts.n.shape}.",
+            hint="for groups or strata use `correct`: count= takes a table of counts.",
+        )
     _refuse_empty_rows(counts, classes, design, method)
     options = {name: asked[name] for name in OPTIONS} | known
     notes = _transposed(counts, design)

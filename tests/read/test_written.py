@@ -124,7 +124,7 @@ def test_encodings(tmp_path):
 def test_codes_that_look_like_decimals(tmp_path):
     path = write(tmp_path, "predicted;y\n47.91;1\n47.10;2\n")
     with pytest.raises(DataError, match="must hold classes") as error:
-        tu.correct(path, path, true="predicted")
+        tu.correct(path, path, true="y")
     assert "--text predicted" in str(error.value)
     assert total(path, text="predicted") == {"47.91": 1.0, "47.10": 2.0}
 

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
+from trueup.count.names import names
 from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate import derived
 from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
 from trueup.numerics.arrays import Floats
+from trueup.text import listed
 
 MOST_PRINTED = 40
 SHARED = (
@@ -107,11 +109,20 @@ class Estimate:
         """
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
-            if self.classes != a.classes:
-                raise OptionError("Two estimates must have the same classes to be compared.")
-            if np.array_equal(self.counts.n, a.counts.n):
+            if {*self.classes} != {*a.classes} or self.counts.totals != a.counts.totals:
+                got = (
+                    f"{'totals' if x.counts.totals else 'counts'} of {listed([*map(str, x.classes)])}"
+                    for x in (self, a)
+                )
+                raise OptionError(
+                    "Two estimates must both be counts, or both totals, of the same classes to be "
+                    f"compared; got {' and '.join(got)}."
+                )
+            at = [a.classes.index(label) for label in self.classes]
+            n = a.counts.n[at] if a.counts.columns else a.counts.n[np.ix_(at, at)]
+            if np.array_equal(self.counts.n, n):
                 warnings.warn(SHARED, TrueupWarning, stacklevel=2)
-            one, other = derived.independent(self._whole_draws(), a._whole_draws())
+            one, other = derived.independent(self._whole_draws(), a._whole_draws()[:, at])
         elif self.groups is not None:
             rows = [{"class": label} for label in self.classes]
             one, other = self._group(a), self._group(b)
@@ -167,9 +178,11 @@ class Estimate:
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""
+        by = names("by", by[0] if len(by) == 1 else by)  # one by one, or as a list
         if self.groups is None or not by or not {*by} <= {*self.groups.by}:
             known = () if self.groups is None else self.groups.by
-            raise OptionError(f"A margin keeps some of the `by` columns {list(known)}; got {by}.")
+            got, had = (listed([*map(repr, x)]) or "none" for x in (by, known))
+            raise OptionError(f"A margin keeps some of the `by` columns; got {got} of {had}.")
         at = [self.groups.by.index(name) for name in by]
         kept = [tuple(label[i] for i in at) for label in self.groups.labels]
         labels = list(dict.fromkeys(kept))
