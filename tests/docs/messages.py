@@ -313,6 +313,8 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, *_files("predicted;y\na;14.410\nb;900\n"), value="y")
     yield raised(tu.correct, *_files("predicted;y\na;1,5\nb;1.5\n"), value="y", decimal=",")
     yield raised(tu.correct, *_files('predicted,y\na,"1,275"\n'), value="y", decimal=",")
+    yield raised(tu.correct, *_files("predicted,y\na,1\nb,2,3\na,2\n"))
+    yield raised(tu.correct, *_files("predicted,y,y\na,1,2\nb,2,3\n"), value="y")
     Path("old.csv").write_bytes("predicted\ncaf\u00e9\n".encode("cp1252"))
     yield raised(tu.correct, "old.csv", good[1])
     yield raised(tu.correct, "old.csv", good[1], encoding="utf-8")

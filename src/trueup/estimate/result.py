@@ -110,10 +110,9 @@ class Estimate:
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
             if {*self.classes} != {*a.classes} or self.counts.totals != a.counts.totals:
-                got = (
-                    f"{'totals' if x.counts.totals else 'counts'} of {listed([*map(str, x.classes)])}"
-                    for x in (self, a)
-                )
+                kinds = ("totals" if x.counts.totals else "counts" for x in (self, a))
+                labels = (listed([*map(str, x.classes)]) for x in (self, a))
+                got = map("{} of {}".format, kinds, labels)
                 raise OptionError(
                     "Two estimates must both be counts, or both totals, of the same classes to be "
                     f"compared; got {' and '.join(got)}."

@@ -11,7 +11,14 @@ import duckdb
 
 from trueup.errors import FileError
 from trueup.read.binary_files import CUT_OFF, arrow_dataset, check_batches, layouts_sql, types_of
-from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, plain_types
+from trueup.read.csv_files import (
+    OPTIONS,
+    SAMPLE,
+    as_label,
+    check_header,
+    check_lines_above,
+    plain_types,
+)
 from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
 from trueup.read.paths import find
 from trueup.read.table import Progress, Rows, empty_table
@@ -28,6 +35,7 @@ class FileTable(DuckTable):
     """A file, a glob or a folder of files as a table of units."""
 
     _marked: Collection[str] = ()  # columns of numbers with the user's own decimal mark
+    _twice: Collection[str] = ()  # names of more than one column
     _delimiter = ","
 
     def __init__(self, path: str) -> None:
@@ -120,7 +128,9 @@ class FileTable(DuckTable):
         ((skipped, delimiter),) = self._query(
             f"SELECT SkipRows, Delimiter FROM sniff_csv({first}, {OPTIONS})"
         )
-        check_lines_above(self._found.files, skipped, delimiter, list(types), self.name)
+        files, names = self._found.files, list(types)
+        self._twice = check_header(files[0], skipped, names, delimiter, self.name)
+        check_lines_above(files, skipped, delimiter, names, self.name)
         guessed = [name for name, kind in types.items() if kind == "BOOLEAN"]
         reader = self._reader(dict.fromkeys(guessed, "VARCHAR"))
         tests = [f"bool_and(lower({identifier(name)}) IN ('true', 'false'))" for name in guessed]
@@ -214,6 +224,11 @@ class FileTable(DuckTable):
             return self._reader()
         kinds, partitions = self.kinds(), self._found.partitions()
         for name in used:
+            if name in self._twice:
+                raise FileError(
+                    f"{self.name} must have one column {name!r}; it has several of that name.",
+                    hint="rename or remove all but one.",
+                )
             if name == value or kinds[name] == "number":
                 self._check_thousands(name)
         types = {name: "VARCHAR" for name in columns if kinds[name] != "number"}
