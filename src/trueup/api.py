@@ -214,12 +214,14 @@ def correct(
     from trueup.count.scores import refuse_with_score
     from trueup.count.weights import weigh
     from trueup.read import open_table, open_units
-    from trueup.read.written import written
+    from trueup.read.written import check_text, written
 
     check_options(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
     )
     one_of("pooling", pooling, POOLINGS)
+    if panel and period is None:
+        raise OptionError(f"`panel` needs `period`, the column of periods; got {panel:g} alone.")
     if period is not None:
         others = ("by", "strata", "drawn_within", "count", "probability", "cluster", "sample_of")
         if given := [name for name in others if asked[name]]:
@@ -257,6 +259,7 @@ def correct(
         open_units(predictions, "predictions", count, squares, value),
         open_table(test_set, "the test set"),
     )
+    check_text(text, population, audited)
     if count is not None and id is not None:
         raise OptionError(
             "`id` cannot be combined with `count`: a row that stands for many units has no id.",
@@ -420,6 +423,8 @@ def correct_counts(
         )
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
         extra = {"prior": "studies", "studies": known.pop("found")}
+    elif between != BETWEEN:
+        raise OptionError(f"`between` needs `studies`; got {between:g} alone.")
     elif test is None and P is None:
         raise OptionError(
             "`test` may be None only if the error rates come from elsewhere; got neither `studies` "

@@ -128,7 +128,7 @@ def numbers(*extra, test="4,1;2,3", counts="10,90"):
         (numbers(test="a,b;c,d"), "numbers"),
         (numbers(test=""), "numbers"),
         (numbers(test="nan,1;2,3"), "finite"),
-        (numbers(counts="1e300,90"), "2**53"),
+        (numbers(counts="1e300,90"), "at most 9,007,199,254,740,992 units"),
         (numbers(test="missing.csv"), "missing.csv"),
         (numbers("--interval", "1"), "between 0 and 1"),
         (numbers("--interval", "95"), "between 0 and 1"),
@@ -171,7 +171,7 @@ def test_hints_say_what_to_do(tmp_path):
 def test_numbers_in_messages_are_plain(test):
     with pytest.raises(tu.DataError, match=r"got 2\.1\."):
         tu.correct_counts(test, [10, 90], classes=np.array(["a", "2.1"]))
-    with pytest.warns(tu.TrueupWarning, match=r"no test unit of true class \['2.1'\]"):
+    with pytest.warns(tu.TrueupWarning, match=r"no test unit of true class '2.1'"):
         tu.correct_counts([[4, 1], [0, 0]], [10, 90], classes=np.array(["a", "2.1"]), draws=100)
 
 
@@ -258,3 +258,21 @@ def test_a_parquet_file_that_was_cut_off(tmp_path, files):
     duckdb.sql(f"COPY (SELECT 'a' AS predicted FROM range(9999)) TO '{path}' (FORMAT parquet)")
     path.write_bytes(path.read_bytes()[:-9])
     refused(["correct", str(path), files()[1]], "cut.parquet", "complete?")
+
+
+def test_options_that_would_do_nothing_are_refused(files):
+    """Nothing that somebody asked for is left out without a word."""
+    predictions, test_set = files()
+    alone = ["correct", predictions, test_set]
+    refused([*alone, "--panel", "0.9"], "`panel` needs `period`")
+    refused([*alone, "--text", "nosuch"], "`text`", "neither has 'nosuch'")
+    refused([*alone, "--by", "y", "--by", "y"], "each column once; got 'y' twice")
+    refused([*alone, "--true", "predicted"], "must be two columns", "'predicted' for both")
+    refused(numbers("--between", "3"), "`between` needs `studies`")
+    cells = "predicted,n,y\na,40,80\nb,60,60\na,0,5\n"
+    refused(["correct", *files(predictions=cells), "--count", "n", "--value", "y"],
+            "0 units in 'n'", "got 5")  # fmt: skip
+    with pytest.raises(tu.OptionError, match="`classes` must be a list; got 'food'"):
+        tu.correct(*files(), classes="food")
+    with pytest.raises(tu.OptionError, match="`classes` must be a list; got 'ab'"):
+        tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes="ab")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.bands import cell_counts, in_order
-from trueup.count.counts import Counts, split
+from trueup.count.counts import Counts, a_list, split
 from trueup.count.group_bands import count_group_bands
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
@@ -26,6 +26,7 @@ from trueup.read.table import (
     plain,
     require_columns,
 )
+from trueup.text import quoted
 
 BAND, SCORE_BAND = "trueup band", "trueup score band"
 """The columns of fine bands of value and score, while both tables are counted."""
@@ -183,14 +184,15 @@ def _audit_strata(
     known, audited = ({part[: len(names)] for part in figures.parts} for figures in fine)
     if strange := audited - known:
         raise DataError(
-            f"The test set has units in strata {list(names)} that the population does not hold: "
-            f"{sorted(map(str, strange))[:MOST_NAMED]}.",
+            f"The test set has units in strata of {quoted(names)} that the population does not "
+            f"hold: {_parts(sorted(strange, key=str))}.",
             hint="write the strata in the same way in both tables.",
         )
     if missing := known - audited:
         notes.append(
-            f"No audited unit is in {len(missing):,} of {len(known):,} strata of {list(names)}, "
-            f"such as {min(missing, key=str)}: what they hold is taken from the other strata."
+            f"No audited unit is in {len(missing):,} of {len(known):,} strata of {quoted(names)}, "
+            f"such as {_parts([min(missing, key=str)])}: what they hold is taken from the other "
+            "strata."
         )
     if bands:
         cells = _fitting(cell_counts(*fine, whole, banded=True), overlap)
@@ -202,6 +204,11 @@ def _audit_strata(
     if found is not None:
         split(found, overlap)  # says which cell holds more audited units than units
     return found
+
+
+def _parts(labels: Sequence[tuple[Hashable, ...]]) -> str:
+    """Write strata or groups, each a tuple of labels, as a sentence lists them."""
+    return ", ".join(" / ".join(map(repr, label)) for label in labels[:MOST_NAMED])
 
 
 def _figures(tally: Tally, *axes: Sequence[Hashable]) -> Figures:
@@ -217,7 +224,7 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     without = int(found.groups.counts.v_hat[[None in label for label in found.groups.labels]].sum())
     if without:
         found.warnings.append(
-            f"Rows of {population.name} without a label in one of {list(found.groups.columns)}: "
+            f"Rows of {population.name} without a label in one of {quoted(found.groups.columns)}: "
             f"{without:,}. They are a group of their own, labelled None; the "
             "rows of the whole, labelled None too, come last."
         )
@@ -226,7 +233,7 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     units, first = sum(found.unplaced.values()), next(iter(found.unplaced))
     words = (
         f"Units of {test_set.name} in groups or strata that {population.name} does not hold: "
-        f"{units:,}; the first is in {first}."
+        f"{units:,}; the first is in {_parts([first])}."
     )
     if overlap:
         raise DataError(
@@ -290,18 +297,18 @@ def _labels(
         labels = _common_classes(orders, tables, seen)
         _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
         return labels, labels
-    listed = [plain(label) for label in given]
+    listed = [plain(label) for label in a_list("classes", given)]
     true = {key[-2] for key in audited.keys}
     if unknown := sorted(true - set(listed), key=str):
         raise ClassError(
             f"{tables[1].name} holds true classes that `classes` does not list: "
-            f"{unknown[:MOST_NAMED]}.",
+            f"{quoted(unknown[:MOST_NAMED])}.",
             hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
         )
     if not seen[0] & set(listed):
         raise ClassError(
             f"`classes` must name some of the predicted classes of {tables[0].name}; it holds "
-            f"{sorted(seen[0], key=str)[:MOST_NAMED]}.",
+            f"{quoted(sorted(seen[0], key=str)[:MOST_NAMED])}.",
             hint=f"fix the spelling. Listed: {listed[:20]}.",
         )
     return listed, [*listed, *sorted((seen[0] | seen[1]) - set(listed), key=str)]
@@ -318,8 +325,8 @@ def _refuse_untrue(never: set[Any], labels: list[Hashable], test_set: Table, des
     named = sorted(never, key=str)
     rest = [label for label in labels if label not in never]
     raise ClassError(
-        f"No unit of {test_set.name} is truly {named[:MOST_NAMED]}, so that a test set with design "
-        f"{design!r} says nothing of how many there are.",
+        f"No unit of {test_set.name} is truly {quoted(named[:MOST_NAMED])}, so that a test set "
+        f"with design {design!r} says nothing of how many there are.",
         hint=f"if that is no class but a label such as 'unknown', list the others: classes="
         f"{rest[:20]}; if units can truly be of it, audit some, or list all classes to go on.",
     )
@@ -335,7 +342,7 @@ def _common_classes(
         if unknown := sorted(seen[here] - seen[there], key=str):
             raise ClassError(
                 f"{tables[here].name} holds classes that {tables[there].name} never names: "
-                f"{unknown[:MOST_NAMED]}.",
+                f"{quoted(unknown[:MOST_NAMED])}.",
                 hint="list all classes with classes=[...] (--classes), or fix the spelling. "
                 f"Known: {sorted(seen[there], key=str)[:20]}.",
             )

@@ -14,6 +14,7 @@ from trueup.draws.theorem1 import posterior
 from trueup.estimate.assumptions import prior_conflict, values_differ
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.design import design_doubts
+from trueup.text import quoted
 
 __all__ = ["cautions", "signal"]
 
@@ -45,15 +46,16 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
     if empty and method in POSTERIORS and settings.P is None:
         found.append(
-            f"There is no test unit of true class {empty}: the answer rests on the prior."
+            f"There is no test unit of true class {quoted(empty)}: the answer rests on the prior."
             + _no_class(counts, empty)
         )
     never = [h for h in (counts.columns or ()) if h not in counts.classes]
     never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
     if never and method in POSTERIORS:
         found.append(
-            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is no "
-            "class: what its units truly are rests on the prior. Is it spelt as in the test set?"
+            f"There is no test unit with the predicted label {quoted(never[:MOST_NAMED])}, which "
+            "is no class: what its units truly are rests on the prior. Is it spelt as in the test "
+            "set?"
         )
     if counts.L < counts.K and method == "full":
         found.append(
@@ -88,8 +90,9 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     if counts.totals and method == "joint" and few.any():
         named = [counts.classes[g] for g in np.flatnonzero(few)][:MOST_NAMED]
         found.append(
-            f"Fewer than {FEW} test units have true class {named}: the interval of its total may "
-            "be too narrow. Label more units, first those that are likely to be of that class."
+            f"Fewer than {FEW} test units have true class {quoted(named)}: the interval of its "
+            "total may be too narrow. Label more units, first those that are likely to be of that "
+            "class."
         )
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
@@ -102,9 +105,9 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             more = " and more" if len(named) > MOST_NAMED else ""
             found.append(
                 f"The error rates in the test set cannot tell the {what} of class "
-                f"{named[:MOST_NAMED]}{more} from zero: the figure rests on the prior, and if the "
-                "class hardly occurs its interval lies too high. A larger test set, or one drawn "
-                "at random from the population, would tell."
+                f"{quoted(named[:MOST_NAMED])}{more} from zero: the figure rests on the prior, "
+                "and if the class hardly occurs its interval lies too high. A larger test set, or "
+                "one drawn at random from the population, would tell."
             )
             break
     if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
@@ -146,14 +149,16 @@ def labels_to_pay(
 def correction_warning(more: int, n: int, N: int) -> str:
     """Say that correcting may be worse than not correcting, and what would change that."""
     if n + more >= N:
-        many = f"all {N:,}"
-    else:
-        many = f"about {more:,} more" if more < MOST_TIMES * n else f"many more than {more:,}"
+        words = f"label all {N:,} units first."
+    else:  # one digit: another seed gives another number
+        words = f"label about {float(f'{max(more, 10):.0e}'):,.0f} more units first."
+    words = f"For a figure better than the predicted one, {words}"
+    if n + more < N and more >= MOST_TIMES * n:
+        words = "No realistic number of labels would change this."
     return (
         "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "
-        f"allows for that error. For a figure better than the predicted one, label {many} units "
-        "first."
+        f"allows for that error. {words}"
     )
 
 
@@ -165,8 +170,8 @@ def _no_class(counts: Counts, empty: list[Hashable]) -> str:
     if not seen:
         return ""
     return (
-        f" If no unit can truly be {seen[:MOST_NAMED]} (a label such as 'unknown'), leave it out "
-        "of `classes` and keep it among the predicted labels."
+        f" If no unit can truly be {quoted(seen[:MOST_NAMED])} (a label such as 'unknown'), leave "
+        "it out of `classes` and keep it among the predicted labels."
     )
 
 

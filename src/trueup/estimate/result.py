@@ -19,7 +19,7 @@ from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate import derived
 from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
 from trueup.numerics.arrays import Floats
-from trueup.text import listed
+from trueup.text import listed, quoted
 
 MOST_PRINTED = 40
 SHARED = (
@@ -180,7 +180,7 @@ class Estimate:
         by = names("by", by[0] if len(by) == 1 else by)  # one by one, or as a list
         if self.groups is None or not by or not {*by} <= {*self.groups.by}:
             known = () if self.groups is None else self.groups.by
-            got, had = (listed([*map(repr, x)]) or "none" for x in (by, known))
+            got, had = (quoted(x) or "none" for x in (by, known))
             raise OptionError(f"A margin keeps some of the `by` columns; got {got} of {had}.")
         at = [self.groups.by.index(name) for name in by]
         kept = [tuple(label[i] for i in at) for label in self.groups.labels]

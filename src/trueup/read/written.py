@@ -50,6 +50,13 @@ def written(
     return path
 
 
+def check_text(text: str | Sequence[str] | None, *tables: Any) -> None:
+    """Refuse a column of `text` that no table has."""
+    for name in (text,) if isinstance(text, str) else text or ():
+        if not any(name in table.kinds() for table in tables):
+            raise OptionError(f"`text` must name columns of the tables; neither has {name!r}.")
+
+
 def number_sql(column: str, decimal: str) -> str:
     """Return the SQL that reads a text as a number, or stops the query at one that is none."""
     other = "." if decimal == "," else ","
