@@ -338,8 +338,8 @@ def _weighted(method: str, design: str, probability: str, parts: object) -> tupl
             hint="draw by size with `draw`, and total the column that it was drawn by.",
         )
     said = (
-        f"The units were drawn with unequal probabilities ({probability!r}), so each has the "
-        "weight 1/probability (the weighted difference estimator). This method has no draws."
+        f"Units have the probabilities {probability!r} of being drawn, so each has the weight "
+        "1/probability (the weighted difference estimator). This method has no draws."
     )
     return ("difference", [said]) if method == "auto" else (method, [])
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -276,3 +277,28 @@ def test_options_that_would_do_nothing_are_refused(files):
         tu.correct(*files(), classes="food")
     with pytest.raises(tu.OptionError, match="`classes` must be a list; got 'ab'"):
         tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes="ab")
+
+
+def test_hints_name_what_there_is(files):
+    from trueup.errors import TrueupError
+    from trueup.web.limits import problem
+
+    text = GOOD.replace("true,y", "truly,turnover")
+    message = refused(["correct", *files(test_set=text)], "must have a column 'true'")
+    assert "turnover'?" not in message
+    gap = PREDICTIONS + "6,,a,1\n"
+    words = ["draw", files(predictions=gap)[0], "-n", "2", "--id", "unit", "--by-prediction"]
+    refused([*words, "--output", "x.csv"], "`correct` and `check` can leave them out")
+    told = problem(TrueupError("Wrong.", hint='decimal="," (--decimal ,) or not.'))
+    assert told["hint"] == 'decimal="," or not.'
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_periods_have_the_columns_of_other_answers_and_no_accuracy_of_the_whole():
+    rows = [(f"2024-0{i % 3 + 1}", "ab"[i % 2], "ab"[(i % 2) ^ (i % 7 == 0)]) for i in range(90)]
+    frame = pd.DataFrame(rows, columns=["month", "predicted", "true"])
+    est = tu.correct(frame, frame[:40], period="month", draws=200, seed=1)
+    other = tu.correct(frame, frame[:40], by="month", draws=200, seed=1)
+    assert list(est.rows()[0]) == list(other.rows()[0])
+    with pytest.raises(tu.EstimateError, match="not known with `period`"):
+        est.accuracy()

@@ -66,7 +66,7 @@ def test_what_is_no_number_is_refused_wherever_it_comes(text, tmp_path):
 
 
 def test_without_the_decimal_mark_a_comma_is_told(tmp_path):
-    with pytest.raises(DataError, match="must hold numbers to total") as error:
+    with pytest.raises(DataError, match="must hold numbers; it holds text") as error:
         total(write(tmp_path, "predicted;y\na;14,41\nb;1,5\n"))
     assert "--decimal ," in str(error.value)
 
@@ -113,6 +113,9 @@ def test_encodings(tmp_path):
     with pytest.raises(FileError) as error:
         total(path)
     assert "--encoding windows-1252" in str(error.value)
+    with pytest.raises(FileError) as error:
+        total(write(tmp_path, text, encoding="utf-16"))
+    assert "--encoding utf-16" in str(error.value)
     with pytest.raises(FileError, match="must be written in utf-8"):
         total(path, encoding="utf-8")
     with pytest.raises(OptionError, match="one that Python knows"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
-from trueup.count.names import names
+from trueup.count.names import FIGURES, names
 from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate import derived
 from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
@@ -79,7 +79,8 @@ class Estimate:
         if self.groups is None:
             return _rows({}, self.classes, self._figures)
         whole = _rows(dict.fromkeys(self.groups.by), self.classes, self._figures)
-        return self._derived_rows(self.groups.figures) + whole
+        figures = {name: self.groups.figures[name] for name in FIGURES}  # one order for all
+        return self._derived_rows(figures) + whole
 
     def tidy(self) -> list[dict[str, Any]]:
         """Return the rows with `part`: "group", or "whole" for the population as a whole."""
@@ -238,6 +239,11 @@ class Estimate:
         ]
 
     def _error_matrix(self) -> NDArray[Any]:
+        if self.M is None and self.asked.get("period") is not None:
+            raise EstimateError(
+                "Accuracies of the population are not known with `period`: each period has its own.",
+                hint="correct one period's table by itself.",
+            )
         if self.M is None:
             raise EstimateError(
                 "Accuracies of the population need draws of the error rates; method "

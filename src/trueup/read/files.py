@@ -22,7 +22,7 @@ from trueup.read.csv_files import (
 from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
 from trueup.read.paths import find
 from trueup.read.table import Progress, Rows, empty_table
-from trueup.read.written import NUMBERS, number_sql, recoded
+from trueup.read.written import NUMBERS, first_bytes, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."
 NOT_UTF_8 = (
@@ -93,6 +93,8 @@ class FileTable(DuckTable):
         if mismatch:
             return self._mismatch(message.split("\n")[0].split("schema mismatch in glob: ")[-1])
         hint = CUT_OFF if self._format != "csv" else NOT_UTF_8 if "utf-8" in message else LINES
+        if hint == NOT_UTF_8 and first_bytes(self._found.files[0]) in (b"\xff\xfe", b"\xfe\xff"):
+            hint = 'name its encoding: encoding="utf-16" (--encoding utf-16).'
         return FileError(
             f"{self.name} must be a readable table; DuckDB says: {reason(error)}", hint=hint
         )

@@ -247,7 +247,7 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
 def _near(column: str, names: Collection[str]) -> list[str]:
     """Return up to three names that are close to a column, ignoring case."""
     folded = {str(name).casefold(): name for name in names}
-    near = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.6)
     return [folded[name] for name in near]
 
 
@@ -284,8 +284,7 @@ def check_value_kind(table: Table, column: str, kind: Kind) -> None:
     """Check that a column can be totalled."""
     if kind not in ("number", "integer", "boolean"):
         raise DataError(
-            f"Column {column!r} of {table.name} must hold numbers to total; it holds "
-            f"{KIND_WORDS[kind]}.",
+            f"Column {column!r} of {table.name} must hold numbers; it holds {KIND_WORDS[kind]}.",
             hint='does a comma in it set off decimals, decimal="," (--decimal ,), or thousands, '
             'decimal="." (--decimal .)? A currency sign? Clean it.',
         )
@@ -376,8 +375,8 @@ def refuse_missing(table: Table, column: str, count: int) -> None:
     raise DataError(
         f"Column {column!r} of {table.name} must have a usable value for every unit; "
         f"{count:,} {'row has' if count == 1 else 'rows have'} none (null, NaN or infinite).",
-        hint='repair those rows, or leave them out with missing="leave_out" (--missing leave_out); '
-        "a warning then says how many.",
+        hint="repair those rows. `correct` and `check` can leave them out, and say how many: "
+        'missing="leave_out" (--missing leave_out).',
     )
 
 

@@ -57,6 +57,14 @@ def check_text(text: str | Sequence[str] | None, *tables: Any) -> None:
             raise OptionError(f"`text` must name columns of the tables; neither has {name!r}.")
 
 
+def first_bytes(path: str) -> bytes:
+    """Return the two bytes that a UTF-16 file begins with; none of what is not a local file."""
+    if not os.path.isfile(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(2)
+
+
 def number_sql(column: str, decimal: str) -> str:
     """Return the SQL that reads a text as a number, or stops the query at one that is none."""
     other = "." if decimal == "," else ","
