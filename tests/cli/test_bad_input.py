@@ -136,7 +136,7 @@ def numbers(*extra, test="4,1;2,3", counts="10,90"):
         (numbers("--interval", "nan"), "between 0 and 1"),
         (numbers("--draws", "0"), "draws"),
         (numbers("--draws", "1000000000"), "draws"),
-        (numbers("--seed", "-1"), "seed"),
+        (numbers("--seed", "-1"), "`seed` must be a whole number of at least 0; got -1"),
         (numbers("--design", "srs"), "design"),
         (numbers("--method", "magic"), "method"),
         (numbers("--prior", "flat"), "prior"),
@@ -302,3 +302,8 @@ def test_periods_have_the_columns_of_other_answers_and_no_accuracy_of_the_whole(
     assert list(est.rows()[0]) == list(other.rows()[0])
     with pytest.raises(tu.EstimateError, match="not known with `period`"):
         est.accuracy()
+
+
+def test_a_work_list_that_nobody_filled_in(files):
+    empty = "unit,predicted,true\n1,a,\n2,b,\n"
+    refused(["correct", *files(test_set=empty)], "None of the 2 units", "in column 'true' yet")

@@ -7,6 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from trueup.cli import main
 from trueup.cli.demo import make_files
 from trueup.cli.study import compare, paper, plan
 
@@ -163,3 +164,19 @@ def test_priors_are_written_as_in_correct(command):
         assert json.loads(answer.stdout)["info"]["prior"] == "diagonal"
     result = run(command, [*CASE, *SMALL, *goal, "--prior", "diagonal:many"], code=2)
     assert "--prior diagonal must be written as" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "words"),
+    [
+        ("compare", ["--rates", "1.9", "--test-size", "9"], "must be between 0 and 1; got 1.9"),
+        ("compare", ["--rates", "0.9"], "Give the size of the test set: --test-size 200"),
+        ("plan", ["--rates", "0.9"], "Give a goal: --half-width, --cv or --next."),
+        ("plan", ["--rates", "0.9", "--cv", "0.1", "--base-rates", "nan,0.9"], "got nan"),
+    ],
+)
+def test_messages_name_what_can_be_typed(command, more, words):
+    words_ = [command, "--base-rates", "0.1,0.9", "--units", "2000", *more]
+    done = CliRunner().invoke(main, words_)
+    assert done.exit_code == 2
+    assert words in done.stderr

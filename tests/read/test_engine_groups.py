@@ -81,7 +81,7 @@ def test_a_test_set_without_the_group_informs_them_all():
     found = counted(test_set=without("region"), by=["region"], strata=["size"])
     assert not found.groups.placed
     assert (found.strata.counts.n.sum(axis=0) == found.whole.n).all()
-    assert any("has no column ['region']" in text for text in found.warnings)
+    assert any("has no column 'region'" in text for text in found.warnings)
 
 
 def test_an_id_places_the_audited_units():

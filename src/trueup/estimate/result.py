@@ -241,7 +241,7 @@ class Estimate:
     def _error_matrix(self) -> NDArray[Any]:
         if self.M is None and self.asked.get("period") is not None:
             raise EstimateError(
-                "Accuracies of the population are not known with `period`: each period has its own.",
+                "Accuracies of the population are not known with `period`: each has its own.",
                 hint="correct one period's table by itself.",
             )
         if self.M is None:

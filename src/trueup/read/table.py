@@ -317,6 +317,12 @@ def make_tally(
             left_out[named], null = int(units[here].sum()), null | here
     if value is not None and bad.any():
         left_out[value] = int(bad.sum())
+    if int(units.sum()) in left_out.values():
+        empty = next(name for name, rows in left_out.items() if rows == units.sum())
+        raise DataError(
+            f"None of the {units.sum():,} units of {table.name} has a usable value in column "
+            f"{empty!r} yet: fill it in."
+        )
     if left_out and missing == "refuse":
         refuse_missing(table, *next(iter(left_out.items())))
     keep = ~null & (units > bad)
