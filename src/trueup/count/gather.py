@@ -106,9 +106,9 @@ def gather_groups(
     notes += _aggregated(population, whole, audited, overlap)
     if absent:
         notes.append(
-            f"{test_set.name} has no column {quoted(absent)}: its units inform every group, but are "
-            "not known exactly in any, and error rates that differ between groups cannot be seen. "
-            "Name the `id` column, or add the columns."
+            f"{test_set.name} has no column {quoted(absent)}: its units inform every group, but "
+            "are not known exactly in any, and error rates that differ between groups cannot be "
+            "seen. Name the `id` column, or add the columns."
         )
     fine = _figures(whole, predicted), _figures(audited, labels, predicted)
     bands = bands and alone is None
