@@ -225,7 +225,9 @@ def test_leaving_out_says_how_many(files):
     assert "Rows of predictions.csv that were left out: 2." in result.stdout
     assert run(["check", *paths, "--value", "y", "--missing", "leave_out"]).exit_code == 0
     everything = files(predictions="predicted,y\na,\nb,nan\n")
-    refused(["correct", *everything, "--value", "y", "--missing", "leave_out"], "usable unit")
+    refused(
+        ["correct", *everything, "--value", "y", "--missing", "leave_out"], "None of the 2 units"
+    )
     refused(["correct", *paths, "--missing", "drop"], "leave_out")
 
 
