@@ -22,7 +22,7 @@ from trueup.draws.settings import (
     check_options,
     one_of,
 )
-from trueup.errors import OptionError
+from trueup.errors import DataError, OptionError
 from trueup.estimate.job import Job, asked_of, run
 from trueup.estimate.options import pooled_studies, refuse_together, weighted_method
 from trueup.estimate.result import Estimate
@@ -207,7 +207,7 @@ def correct(
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
     from trueup.read import open_table, open_units
-    from trueup.read.written import written
+    from trueup.read.written import check_text, written
 
     check_options(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
@@ -229,6 +229,7 @@ def correct(
         open_units(predictions, "predictions", count, squares, value),
         open_table(test_set, "the test set"),
     )
+    check_text(text, population, audited)
     notes: list[str] = []
     stratum = None
     if drawn := read_design(population, audited, columns, named):
@@ -374,6 +375,8 @@ def correct_counts(
         )
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
         extra = {"prior": "studies", "studies": known.pop("found")}
+    elif between != BETWEEN:
+        raise OptionError(f"`between` needs `studies`; got {between:g} alone.")
     elif test is None and P is None:
         raise OptionError(
             "`test` may be None only if the error rates come from elsewhere; got neither `studies` "
@@ -384,6 +387,11 @@ def correct_counts(
         test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
         classes=classes, predicted_classes=predicted_classes,
     )  # fmt: skip
+    if counts.n.ndim > 2:
+        raise DataError(
+            f"`test` must be one matrix; got an array of shape {counts.n.shape}.",
+            hint="for groups or strata use `correct`: count= takes a table of counts.",
+        )
     refuse_empty_rows(counts, classes, design, method)
     options = {name: asked[name] for name in OPTIONS} | known
     notes = transposed(counts, design)

@@ -105,6 +105,17 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([*([", ".join(words[:-1])] if words[1:] else []), *words[-1:]])
 
 
+def quoted(labels: Iterable[object]) -> str:
+    """Write labels as a sentence lists them.
+
+    Examples
+    --------
+    >>> print(quoted(["a", 1]))
+    'a' and 1
+    """
+    return listed([*map(repr, labels)])
+
+
 def aligned(table: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
     """Return the rows as lines: the columns in `left` to the left, the others to the right."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -128,14 +129,14 @@ def numbers(*extra, test="4,1;2,3", counts="10,90"):
         (numbers(test="a,b;c,d"), "numbers"),
         (numbers(test=""), "numbers"),
         (numbers(test="nan,1;2,3"), "finite"),
-        (numbers(counts="1e300,90"), "2**53"),
+        (numbers(counts="1e300,90"), "at most 9,007,199,254,740,992 units"),
         (numbers(test="missing.csv"), "missing.csv"),
         (numbers("--interval", "1"), "between 0 and 1"),
         (numbers("--interval", "95"), "between 0 and 1"),
         (numbers("--interval", "nan"), "between 0 and 1"),
         (numbers("--draws", "0"), "draws"),
         (numbers("--draws", "1000000000"), "draws"),
-        (numbers("--seed", "-1"), "seed"),
+        (numbers("--seed", "-1"), "`seed` must be a whole number of at least 0; got -1"),
         (numbers("--design", "srs"), "design"),
         (numbers("--method", "magic"), "method"),
         (numbers("--prior", "flat"), "prior"),
@@ -171,7 +172,7 @@ def test_hints_say_what_to_do(tmp_path):
 def test_numbers_in_messages_are_plain(test):
     with pytest.raises(tu.DataError, match=r"got 2\.1\."):
         tu.correct_counts(test, [10, 90], classes=np.array(["a", "2.1"]))
-    with pytest.warns(tu.TrueupWarning, match=r"no test unit of true class \['2.1'\]"):
+    with pytest.warns(tu.TrueupWarning, match=r"no test unit of true class '2.1'"):
         tu.correct_counts([[4, 1], [0, 0]], [10, 90], classes=np.array(["a", "2.1"]), draws=100)
 
 
@@ -224,7 +225,9 @@ def test_leaving_out_says_how_many(files):
     assert "Left out 2 rows of predictions.csv without a usable value" in result.stdout
     assert run(["check", *paths, "--value", "y", "--missing", "leave_out"]).exit_code == 0
     everything = files(predictions="predicted,y\na,\nb,nan\n")
-    refused(["correct", *everything, "--value", "y", "--missing", "leave_out"], "usable unit")
+    refused(
+        ["correct", *everything, "--value", "y", "--missing", "leave_out"], "None of the 2 units"
+    )
     refused(["correct", *paths, "--missing", "drop"], "leave_out")
 
 
@@ -258,3 +261,51 @@ def test_a_parquet_file_that_was_cut_off(tmp_path, files):
     duckdb.sql(f"COPY (SELECT 'a' AS predicted FROM range(9999)) TO '{path}' (FORMAT parquet)")
     path.write_bytes(path.read_bytes()[:-9])
     refused(["correct", str(path), files()[1]], "cut.parquet", "complete?")
+
+
+def test_options_that_would_do_nothing_are_refused(files):
+    """Nothing that somebody asked for is left out without a word."""
+    predictions, test_set = files()
+    alone = ["correct", predictions, test_set]
+    refused([*alone, "--panel", "0.9"], "`panel` needs `period`")
+    refused([*alone, "--text", "nosuch"], "`text`", "neither has 'nosuch'")
+    refused([*alone, "--by", "y", "--by", "y"], "each column once; got 'y' twice")
+    refused([*alone, "--true", "predicted"], "must be two columns", "'predicted' for both")
+    refused(numbers("--between", "3"), "`between` needs `studies`")
+    cells = "predicted,n,y\na,40,80\nb,60,60\na,0,5\n"
+    refused(["correct", *files(predictions=cells), "--count", "n", "--value", "y"],
+            "0 units in 'n'", "got 5")  # fmt: skip
+    with pytest.raises(tu.OptionError, match="`classes` must be a list; got 'food'"):
+        tu.correct(*files(), classes="food")
+    with pytest.raises(tu.OptionError, match="`classes` must be a list; got 'ab'"):
+        tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes="ab")
+
+
+def test_hints_name_what_there_is(files):
+    from trueup.errors import TrueupError
+    from trueup.web.limits import problem
+
+    text = GOOD.replace("true,y", "truly,turnover")
+    message = refused(["correct", *files(test_set=text)], "must have a column 'true'")
+    assert "turnover'?" not in message
+    gap = PREDICTIONS + "6,,a,1\n"
+    words = ["draw", files(predictions=gap)[0], "-n", "2", "--id", "unit", "--by-prediction"]
+    refused([*words, "--output", "x.csv"], "`correct` and `check` can leave them out")
+    told = problem(TrueupError("Wrong.", hint='decimal="," (--decimal ,) or not.'))
+    assert told["hint"] == 'decimal="," or not.'
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_periods_have_the_columns_of_other_answers_and_no_accuracy_of_the_whole():
+    rows = [(f"2024-0{i % 3 + 1}", "ab"[i % 2], "ab"[(i % 2) ^ (i % 7 == 0)]) for i in range(90)]
+    frame = pd.DataFrame(rows, columns=["month", "predicted", "true"])
+    est = tu.correct(frame, frame[:40], period="month", draws=200, seed=1)
+    other = tu.correct(frame, frame[:40], by="month", draws=200, seed=1)
+    assert list(est.rows()[0]) == list(other.rows()[0])
+    with pytest.raises(tu.EstimateError, match="not known with `period`"):
+        est.accuracy()
+
+
+def test_a_work_list_that_nobody_filled_in(files):
+    empty = "unit,predicted,true\n1,a,\n2,b,\n"
+    refused(["correct", *files(test_set=empty)], "None of the 2 units", "in column 'true' yet")

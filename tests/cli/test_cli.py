@@ -241,9 +241,13 @@ def test_classes_put_a_labelled_matrix_in_order_and_never_rename_it(option, tmp_
         return CliRunner().invoke(main, ["numbers", *words, *sums])
 
     turned = labelled(tmp_path / "m.csv", ("no", "yes"), counts=counts)
+    expected = rows().stdout
+    if option == "--test":  # then the other numbers are in the order of its file
+        given |= {"--test-sums": "700,30;60,400", "--test-squares": "9000,400;900,5000"}
+        sums[1::2] = ["700,300", "9000,3000", "150000,40000", "yes,no", "5"]
     result = rows(**{option: turned})
     assert result.exit_code == 0, result.output
-    assert result.stdout == rows().stdout
+    assert result.stdout == expected
     other = tmp_path / "other.csv"
     other.write_text("true,ja,nee\nja,40,5\nnee,3,60\n")
     result = rows(**{option: str(other)})
@@ -374,3 +378,29 @@ def test_a_labelled_matrix_with_a_missing_or_an_extra_cell_is_refused(tmp_path, 
     )
     assert result.exit_code == 2
     assert "must have a row for each of ['a', 'b'] with a number for each" in result.output
+
+
+def test_numbers_per_predicted_class_follow_the_columns_of_the_file(tmp_path):
+    """`--classes` sets the order of the answer, and gives no number to another class."""
+    path, rates = tmp_path / "m.csv", tmp_path / "rates.csv"
+    path.write_text("true,b,a\nb,40,5\na,3,52\n")
+    rates.write_text("true,b,a\nb,0.9,0.1\na,0.2,0.8\n")
+    words = ["numbers", "--test", str(path), "--predicted-counts", "700,300", "--seed", "1"]
+    words += ["--predicted-sums", "1400,900", "--predicted-squares", "9000,9000", "--json"]
+    words += ["--test-sums", "80,20;6,150"]
+    for more in ([], ["--rates", str(rates)]):
+        plain = run([*words, *more])
+        turned = run([*words, *more, "--classes", "a,b"])
+        assert "in the order of --test: b, a" in turned.stderr
+        assert "in the order" not in plain.stderr
+        one, other = (
+            {r["class"]: r for r in json.loads(x.stdout)["rows"]} for x in (plain, turned)
+        )
+        assert list(other) == ["a", "b"]
+        for label in "ab":
+            assert other[label]["naive"] == one[label]["naive"]
+            assert other[label]["estimate"] == pytest.approx(one[label]["estimate"], rel=0.05)
+    studies = ["numbers", "--studies", str(path), "--predicted-counts", "700,300"]
+    done = CliRunner().invoke(main, [*studies, "--classes", "a,b"])
+    assert done.exit_code == 2
+    assert "order of the columns of --studies, b,a" in done.stderr

@@ -136,12 +136,12 @@ def test_the_prior_is_read_as_in_correct():
     ("command", "arguments", "words"),
     [
         (compare, [], "Without tables, --rates, --base-rates and --units"),
-        (compare, [*CASE], "the number of test units"),
+        (compare, [*CASE], "--test-size 200"),
         (compare, [*CASE, "--test-size", "many"], "--test-size"),
         (compare, [*CASE, "--test-size", "100", "--plot", "chart.pdf"], ".svg or .png"),
         (compare, ["--rates", "0.9"], "--base-rates"),
         (compare, ["absent.csv", "absent.csv"], "absent.csv"),
-        (plan, [*CASE], "half_width"),
+        (plan, [*CASE], "--half-width"),
         (plan, [*CASE, "--half-width", "10", "--plot", "nowhere/x.svg"], "folder"),
         (plan, [*CASE, "--half-width", "10", "--allocation", "best"], "allocations"),
     ],
@@ -191,3 +191,19 @@ def test_counts_say_how_units_were_drawn(tmp_path, monkeypatch):
     assert said["by"].endswith("--predicted-counts 30,30 --design by_prediction")
     assert said["plain --no-overlap"].endswith("--predicted-counts 30,30 --no-overlap")
     assert "was drawn within 'region', and numbers per class do not say so" in said["in"]
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "words"),
+    [
+        ("compare", ["--rates", "1.9", "--test-size", "9"], "must be between 0 and 1; got 1.9"),
+        ("compare", ["--rates", "0.9"], "Give the size of the test set: --test-size 200"),
+        ("plan", ["--rates", "0.9"], "Give a goal: --half-width, --cv or --next."),
+        ("plan", ["--rates", "0.9", "--cv", "0.1", "--base-rates", "nan,0.9"], "got nan"),
+    ],
+)
+def test_messages_name_what_can_be_typed(command, more, words):
+    words_ = [command, "--base-rates", "0.1,0.9", "--units", "2000", *more]
+    done = CliRunner().invoke(main, words_)
+    assert done.exit_code == 2
+    assert words in done.stderr

@@ -79,6 +79,9 @@ def test_combine_and_margin_of_groups(frame):
     assert joined.rows()[-1]["estimate"] == est.combine({"bc": ["b", "c"]}).rows()[-1]["estimate"]
     whole = est.margin("region", "month")
     assert whole.draws == pytest.approx(est.draws)
+    assert est.margin(["region", "month"]).groups.by == ("region", "month")
+    with pytest.raises(tu.TrueupError, match="each column once; got 'month' twice"):
+        est.margin("month", "month")
     with pytest.raises(tu.TrueupError, match="A margin keeps some"):
         est.margin("year")
 
@@ -116,6 +119,29 @@ def test_two_estimates_are_independent_whatever_their_seeds():
         a.contrast(tu.correct_counts(N, V, classes=["a", "b", "c"], seed=1))
     with pytest.warns(tu.TrueupWarning, match="use the same test set"):
         a.contrast(tu.correct_counts(N, 2 * V, seed=3))
+
+
+def test_two_estimates_are_matched_by_the_names_of_their_classes():
+    a = tu.correct_counts(N, V, classes=["a", "b", "c"], seed=1)
+    turned = [2, 0, 1]
+    other = (N + 1)[np.ix_(turned, turned)], 2 * V[turned]
+    b = tu.correct_counts(*other, classes=["c", "a", "b"], seed=1)
+    for g, row in enumerate(a.contrast(b)):
+        label = row["class"]
+        assert label == "abc"[g]
+        medians = (np.median(x.whole[:, x.classes.index(label)]) for x in (b, a))
+        assert row["estimate"] == pytest.approx(np.subtract(*medians), abs=60)
+    same = tu.correct_counts(N[np.ix_(turned, turned)], V[turned], classes=["c", "a", "b"], seed=1)
+    with pytest.warns(tu.TrueupWarning, match="use the same test set"):
+        a.contrast(same)
+    totals = tu.correct_counts(N, V, 7.0 * V, 49.0 * V, classes=["a", "b", "c"], seed=1)
+    with pytest.raises(tu.TrueupError, match="got counts of a, b and c and totals of a, b and c"):
+        a.contrast(totals)
+
+
+def test_numbers_are_of_one_matrix():
+    with pytest.raises(tu.TrueupError, match=r"one matrix.*\n.*\n.*count="):
+        tu.correct_counts(np.ones((2, 2, 2)), [[10, 20], [30, 40]])
 
 
 def test_mean_values_are_totals_over_units(frame):

@@ -40,9 +40,14 @@ def test_as_many_units_as_it_says_would_do():
 
 def test_it_never_asks_for_more_units_than_there_are():
     assert "label about 300 more units first" in correction_warning(300, 100, 1000)
-    assert "label many more than 2,000 units first" in correction_warning(2000, 100, 100_000)
+    assert "No realistic number of labels" in correction_warning(2000, 100, 100_000)
     for more in (900, 2000):
         assert "label all 1,000 units first" in correction_warning(more, 100, 1000)
+
+
+def test_the_number_has_no_digits_that_the_seed_decides():
+    for more, said in ((9, "10"), (11, "10"), (516, "500"), (778, "800"), (1234, "1,000")):
+        assert f"label about {said} more units" in correction_warning(more, 500, 100_000)
 
 
 def test_check_says_it_too():

@@ -82,7 +82,7 @@ def test_full_is_taken_for_the_other_designs(design):
 
 def test_a_class_that_is_never_predicted():
     est = tu.correct_counts(
-        [[30, 5], [10, 20], [3, 4]], [400, 300], classes="abc", predicted_classes="ab",
+        [[30, 5], [10, 20], [3, 4]], [400, 300], classes=[*"abc"], predicted_classes=[*"ab"],
         design="by_prediction", seed=1,
     )  # fmt: skip
     rows = est.rows()
@@ -92,9 +92,9 @@ def test_a_class_that_is_never_predicted():
 
 
 def test_columns_in_another_order_are_the_classes():
-    straight = tu.correct_counts([[30, 3], [4, 25]], [200, 100], classes="ab", seed=1)
+    straight = tu.correct_counts([[30, 3], [4, 25]], [200, 100], classes=[*"ab"], seed=1)
     turned = tu.correct_counts(
-        [[3, 30], [25, 4]], [100, 200], classes="ab", predicted_classes="ba", seed=1
+        [[3, 30], [25, 4]], [100, 200], classes=[*"ab"], predicted_classes=[*"ba"], seed=1
     )
     assert straight.rows() == turned.rows()
 

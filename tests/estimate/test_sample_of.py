@@ -7,6 +7,7 @@ from scipy import stats
 
 import trueup as tu
 from trueup.cli import main
+from trueup.present.sentences import citations, question
 
 KNOWN = {"P": [[1.0, 0.0], [0.0, 1.0]], "method": "constrained", "overlap": False}
 
@@ -43,6 +44,11 @@ def test_from_tables_and_the_command(tmp_path, monkeypatch):
     alone = tu.correct("p.csv", "t.csv", design="by_prediction", seed=1).rows()[0]
     wider = tu.correct("p.csv", "t.csv", design="by_prediction", seed=1, sample_of="inf").rows()[0]
     assert wider["sd"] > alone["sd"]
+    est = tu.correct("p.csv", "t.csv", sample_of=5000, seed=1)
+    larger = "The figures are about the 5,000 units that these 400 are a random sample of."
+    assert "from the 400 units in p.csv" in question(est)
+    assert question(est).endswith(larger)
+    assert citations(est)[0].endswith(larger)
     done = CliRunner().invoke(main, ["correct", "p.csv", "t.csv", "--sample-of", "5000", "--json"])
     assert done.exit_code == 0, done.output
     assert '"sample_of": 5000' in done.stdout

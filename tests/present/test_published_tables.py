@@ -242,3 +242,15 @@ def test_without_great_tables_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "great_tables", None)
     with pytest.raises(tu.TrueupError, match="great-tables"):
         made(["a", "b"]).to_great_tables()
+
+
+def test_what_is_printed_says_all_for_the_whole_and_no_prior_where_none_is_used():
+    counts = [[40, 5], [3, 60]], [300, 700]
+    assert (
+        "prior" not in str(tu.correct_counts(*counts, method="difference", seed=1)).split("\n")[0]
+    )
+    assert "prior perks" in str(tu.correct_counts(*counts, seed=1)).split("\n")[0]
+    frame = pd.DataFrame({"predicted": list("ab") * 20, "g": list("xxyy") * 10})
+    frame["true"] = frame["predicted"]
+    est = tu.correct(frame, frame[:12], by="g", draws=200, seed=1)
+    assert any(line.split()[:2] == ["all", "a"] for line in str(est).split("\n"))

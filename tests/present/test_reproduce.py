@@ -2,7 +2,10 @@
 
 import hashlib
 import inspect
+import json
+import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from click.testing import CliRunner
 import trueup as tu
 from trueup.cli import main
 from trueup.cli import numbers as numbers_command
+from trueup.present.report.sections import priors
 from trueup.present.reproduce import (
     command_line,
     file_hashes,
@@ -18,6 +22,7 @@ from trueup.present.reproduce import (
     parameters,
     python_call,
 )
+from trueup.present.sentences import question
 
 POPULATION = "predicted,y\n" + "a,1\nb,2\n" * 20
 TEST_SET = "predicted,true,y\n" + "a,a,1\nb,b,2\na,b,1\n" * 3
@@ -78,6 +83,26 @@ def test_what_only_python_can_say_is_named():
     assert only_in_python(est) == ["P"]
     said = tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes=["a,b", "c"], seed=1)
     assert only_in_python(said) == ["classes"]
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_a_margin_is_told_as_it_is_and_has_its_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{'ab'[i % 3 == 0]},{'ns'[i % 2]},{'SL'[i % 5 == 0]}" for i in range(60)]
+    Path("p.csv").write_text("predicted,region,size\n" + "\n".join(rows))
+    audited = [f"{row},{row[0]}" for row in rows[:20]]
+    Path("t.csv").write_text("predicted,region,size,true\n" + "\n".join(audited))
+    est = tu.correct("p.csv", "t.csv", by=["region", "size"], keep_draws=True, seed=1, draws=200)
+    margin = est.margin("region")
+    assert ", per region, of the 60 units in p.csv" in question(margin)
+    assert command_line(margin).endswith("--margin region")
+    done = CliRunner().invoke(main, [*shlex.split(command_line(margin))[1:], "--json"])
+    assert [row["estimate"] for row in json.loads(done.stdout)["rows"]] == pytest.approx(
+        [row["estimate"] for row in margin.rows()]
+    )
+    joined = tu.correct_counts([[4, 1, 1], [2, 3, 1], [1, 1, 8]], [10, 90, 50], seed=1)
+    for other in (margin, joined.combine({"x": [0, 1]})):
+        assert "before combine and margin" in re.sub("`", "", str(priors(other)))
 
 
 @pytest.mark.parametrize("function", ["correct", "correct_counts"])

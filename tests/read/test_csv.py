@@ -166,3 +166,17 @@ def test_an_ending_that_says_no_format():
         trueup.correct("table.xlsx", "test.csv")
     with pytest.raises(trueup.FileError, match="must end in one of"):
         trueup.correct("table.dat", "test.csv")
+
+
+@pytest.mark.parametrize(("line", "fields"), [("2;b", 2), ("2;b;3;4", 4)])
+def test_a_line_with_other_fields_is_named(tmp_path, line, fields):
+    (tmp_path / "t.csv").write_text(f"id;k;y\n1;a;2\n{line}\n3;a;4\n")
+    with pytest.raises(trueup.TrueupError, match=f"in its header, 3; line 3 has {fields}"):
+        tally(tmp_path / "t.csv")
+
+
+def test_two_columns_of_one_name_are_refused_where_they_are_used(tmp_path):
+    (tmp_path / "t.csv").write_text("k,y,y,z\na,1,2,5\nb,2,3,6\n")
+    with pytest.raises(trueup.TrueupError, match="must have one column 'y'"):
+        tally(tmp_path / "t.csv")
+    assert tally(tmp_path / "t.csv", value="z") == {("a",): 5.0, ("b",): 6.0}

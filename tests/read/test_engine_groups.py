@@ -59,7 +59,7 @@ def test_groups_add_up_to_the_whole():
     assert found.groups.counts.n[0].tolist() == [[0, 0], [1, 1]]  # rows true, columns predicted
     assert found.strata.counts.u_hat.tolist() == [[3.0, 6.0], [12.0, 15.0]]
     assert found.warnings == [
-        "Rows of predictions without a label in one of ['region']: 1. They are a group of their "
+        "Rows of predictions without a label in one of 'region': 1. They are a group of their "
         "own, labelled None; the rows of the whole, labelled None too, come last."
     ]
 
@@ -81,7 +81,7 @@ def test_a_test_set_without_the_group_informs_them_all():
     found = counted(test_set=without("region"), by=["region"], strata=["size"])
     assert not found.groups.placed
     assert (found.strata.counts.n.sum(axis=0) == found.whole.n).all()
-    assert any("has no column ['region']" in text for text in found.warnings)
+    assert any("has no column 'region'" in text for text in found.warnings)
 
 
 def test_an_id_places_the_audited_units():
@@ -99,7 +99,7 @@ def test_strata_must_be_in_the_test_set():
 
 def test_a_group_that_the_population_lacks():
     elsewhere = TEST_SET | {"region": ["n", "n", "w"]}
-    with pytest.raises(trueup.DataError, match=r"hold: 1; the first is in \('w',\)"):
+    with pytest.raises(trueup.DataError, match=r"hold: 1; the first is in 'w'\."):
         counted(test_set=elsewhere, by=["region"])
     found = counted(test_set=elsewhere, by=["region"], overlap=False)
     assert found.unplaced == {("w",): 1}

@@ -68,7 +68,7 @@ def test_ids_that_became_decimals_are_found(make):
     audited = AUDITED.assign(id=AUDITED["id"] + 0.0)
     assert correct(make(UNITS), audited, id="id").counts.n.sum() == 20
     assert correct(audited=AUDITED, units=make(UNITS.assign(id=UNITS["id"] + 0.0)), id="id")
-    with pytest.raises(trueup.DataError, match="1 audited units are not in predictions"):
+    with pytest.raises(trueup.DataError, match="1 audited unit is not in predictions"):
         correct(make(UNITS), audited.assign(id=audited["id"].replace(3.0, 3.5)), id="id")
 
 

@@ -66,7 +66,7 @@ def test_what_is_no_number_is_refused_wherever_it_comes(text, tmp_path):
 
 
 def test_without_the_decimal_mark_a_comma_is_told(tmp_path):
-    with pytest.raises(DataError, match="must hold numbers to total") as error:
+    with pytest.raises(DataError, match="must hold numbers; it holds text") as error:
         total(write(tmp_path, "predicted;y\na;14,41\nb;1,5\n"))
     assert "--decimal ," in str(error.value)
 
@@ -76,6 +76,25 @@ def test_quoted_thousands_of_english_files(tmp_path):
     with pytest.raises(DataError, match="must hold numbers"):
         total(path)
     assert total(path, decimal=".") == {"a": 14410.5, "b": 900.0}
+
+
+def test_commas_that_may_be_thousands_are_never_read_as_decimals(tmp_path):
+    path = write(tmp_path, 'predicted,y\na,"1,275"\nb,900\n')
+    with pytest.raises(DataError, match="must hold numbers") as error:
+        total(path)
+    assert "--decimal ," in str(error.value)
+    assert "--decimal ." in str(error.value)
+    with pytest.raises(FileError, match=r"1,275 may be 1275 or a number with decimals") as error:
+        total(path, decimal=",")
+    assert "--decimal ." in str(error.value)
+    assert total(path, decimal=".") == {"a": 1275.0, "b": 900.0}
+    clear = write(tmp_path, 'predicted,y\na,"1,275"\nb,"0,5"\n')
+    assert total(clear, decimal=",") == {"a": 1.275, "b": 0.5}
+    assert total(write(tmp_path, "predicted;y\na;1,275\n"), decimal=",") == {"a": 1.275}
+    table = open_table(str(write(tmp_path, "predicted;y;w\na;1;1.275\n")), "predictions")
+    weighted = table.weighted("wy", "y", "w")
+    with pytest.raises(FileError, match="one meaning"):
+        weighted.tally(["predicted"], "wy")
 
 
 def test_missing_numbers_stay_missing(tmp_path):
@@ -94,6 +113,9 @@ def test_encodings(tmp_path):
     with pytest.raises(FileError) as error:
         total(path)
     assert "--encoding windows-1252" in str(error.value)
+    with pytest.raises(FileError) as error:
+        total(write(tmp_path, text, encoding="utf-16"))
+    assert "--encoding utf-16" in str(error.value)
     with pytest.raises(FileError, match="must be written in utf-8"):
         total(path, encoding="utf-8")
     with pytest.raises(OptionError, match="one that Python knows"):
@@ -105,7 +127,7 @@ def test_encodings(tmp_path):
 def test_codes_that_look_like_decimals(tmp_path):
     path = write(tmp_path, "predicted;y\n47.91;1\n47.10;2\n")
     with pytest.raises(DataError, match="must hold classes") as error:
-        tu.correct(path, path, true="predicted")
+        tu.correct(path, path, true="y")
     assert "--text predicted" in str(error.value)
     assert total(path, text="predicted") == {"47.91": 1.0, "47.10": 2.0}
 

@@ -240,6 +240,34 @@ def paste(page, label, text):
     )
 
 
+def test_totals_in_a_pasted_block_are_no_class(open_page):
+    first = "test units truly class 1, predicted class 1"
+    words = "leave out the row and the column of totals"
+    for block in ("\tcat\tdog\ttotal\ncat\t30\t1\t31\ndog\t3\t40\t43\ntotal\t33\t41\t74",
+                  "\tcat\tdog\ncat\t30\t1\ndog\t3\t40\ntotal\t33\t41",
+                  "30\t1\t31\n3\t40\t43\n33\t41\t74"):  # fmt: skip
+        page = open_page()
+        paste(page, first, block)
+        expect(page.locator("#grid-error")).to_contain_text(words)
+
+
+def test_a_block_with_names_belongs_where_they_say(open_page):
+    """Whichever cell has the focus, also one with the name of a column."""
+    block = "\tcat\tdog\ncat\t30\t1\ndog\t3\t40\n"
+    page = open_page()
+    paste(page, "test units truly class 2, predicted class 2", block)
+    expect(page.get_by_label("test units truly dog, predicted cat")).to_have_value("3")
+    expect(page.get_by_label("test units truly cat, predicted cat")).to_have_value("30")
+    assert page.locator("#grid input.name").count() == 2
+    page = open_page()
+    paste(page, "name of class 1", block)
+    expect(page.get_by_label("test units truly cat, predicted dog")).to_have_value("1")
+    page.locator("#more > summary").click()
+    page.locator("#with-labels").check()
+    paste(page, "name of predicted label 1", "hen\tpig")
+    expect(page.get_by_label("test units truly dog, predicted pig")).to_have_value("40")
+
+
 def test_a_block_from_a_spreadsheet_fills_the_grid(open_page):
     page = open_page()
     first = "test units truly class 1, predicted class 1"

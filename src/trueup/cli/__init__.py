@@ -99,18 +99,29 @@ def check(
 def numbers(classes: str | None, predicted_classes: str | None, **options: Any) -> None:
     """Correct counts or totals that you already have as numbers."""
     import trueup
-    from trueup.cli.matrix import by_class
+    from trueup.cli.matrix import by_class, in_columns_order
 
     test, options["design"] = options["test"], options["design"] or "random"
     if (studies := options["studies"]) is not None:
         options["studies"], found = by_class(studies)
-        classes = ",".join(found) if classes is None else classes
+        classes = in_columns_order(classes, found)
     names = ("test", "test_sums", "test_squares", "P")
     labels = labels_of(classes, [options[name] for name in names], None, "")
     columns = None if test is None else test.columns
     if predicted_classes is not None:
         columns = [word.strip() for word in predicted_classes.split(",")]
-    options |= {name: options[name] and options[name].in_order(labels, columns) for name in names}
+    elif test is not None and test.labels and columns is None and labels != test.labels:
+        columns = test.labels  # numbers per predicted class are in the order of the file
+        said = ", ".join(columns)
+        click.echo(
+            f"Numbers per predicted class are read in the order of --test: {said}.", err=True
+        )
+        for name in names[1:3]:
+            if options[name] and options[name].labels is None:
+                options[name] = options[name]._replace(labels=test.labels)
+    square = columns and sorted(columns) == sorted(map(str, labels or ()))
+    across = dict.fromkeys(names, columns) | ({"P": labels} if square else {})
+    options |= {x: options[x] and options[x].in_order(labels, across[x]) for x in names}
     answer(trueup.correct_counts, classes=labels, predicted_classes=columns, **options)
 
 

@@ -104,6 +104,17 @@ def by_class(studies: Matrix) -> tuple[dict[str, list[list[float]]], list[str]]:
     return {g: [row for label, row in rows if label == g] for g in columns}, columns
 
 
+def in_columns_order(classes: str | None, columns: list[str]) -> str:
+    """Return `--classes`, which must be as the columns are: numbers are in that order."""
+    if classes is not None and [word.strip() for word in classes.split(",")] != columns:
+        raise ClassError(
+            f"--classes must be in the order of the columns of --studies, {','.join(columns)}; got "
+            f"{classes}.",
+            hint="leave out --classes: the file names them.",
+        )
+    return ",".join(columns)
+
+
 def _from_file(option: str, path: str) -> Matrix:
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:

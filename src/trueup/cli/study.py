@@ -40,8 +40,11 @@ def compare(
     if test_size is not None:
         sizes = [int(x) if x.is_integer() else x for x in test_size]
         options["n"] = sizes[0] if len(sizes) == 1 else sizes
+    case = _case(options)
+    if test_size is None and options["test_set"] is None:
+        raise OptionError("Give the size of the test set: --test-size 200.")
     with progress_bar(quiet) as bar, quiet_warnings():
-        found = trueup.compare(**_case(options), progress=bar)
+        found = trueup.compare(**case, progress=bar)
     more = {name: getattr(found, name) for name in ("interest", "recommended", "recommendation")}
     by_simulation = {name: found.rows(name) for name in found.info["simulations"]}
     answer = {"rows": found.rows(), "simulations": by_simulation, "info": found.info | more}
@@ -75,6 +78,9 @@ def plan(
     import trueup
 
     _check_chart(plot)
+    cost_, case = _cost(cost), _case(dict(options))
+    if options["half_width"] is None and options["cv"] is None and next_ is None:
+        raise OptionError("Give a goal: --half-width, --cv or --next.")
     if output is not None:
         from trueup.present.output import work_list_writer
 
@@ -82,7 +88,7 @@ def plan(
             raise OptionError("--output needs --next and --id: which units, and their names.")
         write = work_list_writer(output, *filter(None, (options["predictions"],)))
     with progress_bar(quiet) as bar, quiet_warnings():
-        found = trueup.plan(**_case(options), next=next_, cost=_cost(cost), progress=bar)
+        found = trueup.plan(**case, next=next_, cost=cost_, progress=bar)
     if output is not None:
         write(found.work_list_rows())
     answer = {
@@ -158,6 +164,8 @@ def _case(options: dict[str, Any]) -> dict[str, Any]:
     P = rates and rates.in_order(labels)
     if P and len(P) == len(P[0]) == 1:
         right, K = P[0][0], len(shares)
+        if not 0 <= right <= 1:
+            raise OptionError(f"--rates must be between 0 and 1; got {right:g}.")
         P = [[right if g == h else (1 - right) / (K - 1) for h in range(K)] for g in range(K)]
     values = None
     if spread is not None or means is not None:

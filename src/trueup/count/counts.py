@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueup.errors import ClassError, DataError
+from trueup.errors import ClassError, DataError, OptionError
 from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import plain
 
@@ -217,7 +217,7 @@ def make_counts(
         )
     K, L = n.shape[-2:]
     shape = (*n.shape[:-2], L)
-    labels = tuple(range(K)) if classes is None else tuple(map(plain, classes))
+    labels = tuple(range(K)) if classes is None else tuple(map(plain, a_list("classes", classes)))
     check_classes(labels, K)
     columns = _predicted_labels(predicted_classes, labels, L)
     v_hat = _shaped("predicted_counts", _whole("predicted_counts", v_hat), shape)
@@ -253,7 +253,7 @@ def _predicted_labels(
     if given is None:
         more = tuple(f"column {h + 1}" for h in range(len(classes), L))
         return None if len(classes) == L else (classes + more)[:L]
-    labels = tuple(map(plain, given))
+    labels = tuple(map(plain, a_list("predicted_classes", given)))
     _check_names("predicted_classes", labels, L, "columns of `test`")
     if L > MOST_CLASSES:
         raise ClassError(f"There may be at most {MOST_CLASSES} predicted labels; got {L}.")
@@ -273,6 +273,13 @@ def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
             f"There may be at most {MOST_CLASSES} classes; got {K}.",
             hint="is that column really a class? An id or a value gives one class per unit.",
         )
+
+
+def a_list(name: str, labels: Sequence[Hashable]) -> Sequence[Hashable]:
+    """Return labels that are a list; a text would be one class for each letter."""
+    if isinstance(labels, str):
+        raise OptionError(f"`{name}` must be a list; got {labels!r}.")
+    return labels
 
 
 def _check_names(option: str, labels: tuple[Hashable, ...], size: int, what: str) -> None:
@@ -327,7 +334,7 @@ def _whole(name: str, given: ArrayLike) -> Integers:
             hint="weights or shares are not counts: give the number of units.",
         )
     if values.max() > MOST_UNITS or values.sum() > MOST_UNITS:  # the sum of floats may overflow
-        raise DataError(f"`{name}` may count at most 2**53 units; got {values.max():g} or more.")
+        raise DataError(f"`{name}` may count at most {MOST_UNITS:,} units; got {values.max():g}.")
     return values.astype(np.int64)
 
 

@@ -23,6 +23,7 @@ from trueup.read.table import (
     Table,
     Tally,
 )
+from trueup.text import quoted
 
 BAND, SCORE_BAND = "trueup band", "trueup score band"
 """The columns of fine bands of value and score, while both tables are counted."""
@@ -103,9 +104,9 @@ def gather_groups(
     notes += _aggregated(population, whole, audited, overlap)
     if absent:
         notes.append(
-            f"{test_set.name} has no column {absent}: its units inform every group, but are not "
-            "known exactly in any, and error rates that differ between groups cannot be seen. Name "
-            "the `id` column, or add the columns."
+            f"{test_set.name} has no column {quoted(absent)}: its units inform every group, but "
+            "are not known exactly in any, and error rates that differ between groups cannot be "
+            "seen. Name the `id` column, or add the columns."
         )
     fine = _figures(whole, predicted), _figures(audited, labels, predicted)
     bands = bands and alone is None
@@ -181,14 +182,15 @@ def _audit_strata(
     known, audited = ({part[: len(names)] for part in figures.parts} for figures in fine)
     if strange := audited - known:
         raise DataError(
-            f"The test set has units in strata {list(names)} that the population does not hold: "
-            f"{sorted(map(str, strange))[:MOST_NAMED]}.",
+            f"The test set has units in strata of {quoted(names)} that the population does not "
+            f"hold: {_parts(sorted(strange, key=str))}.",
             hint="write the strata in the same way in both tables.",
         )
     if missing := known - audited:
         notes.append(
-            f"No audited unit is in {len(missing):,} of {len(known):,} strata of {list(names)}, "
-            f"such as {min(missing, key=str)}: what they hold is taken from the other strata."
+            f"No audited unit is in {len(missing):,} of {len(known):,} strata of {quoted(names)}, "
+            f"such as {_parts([min(missing, key=str)])}: what they hold is taken from the other "
+            "strata."
         )
     if bands:
         cells = _fitting(cell_counts(*fine, whole, banded=True), overlap)
@@ -200,6 +202,11 @@ def _audit_strata(
     if found is not None:
         split(found, overlap)  # says which cell holds more audited units than units
     return found
+
+
+def _parts(labels: Sequence[tuple[Hashable, ...]]) -> str:
+    """Write strata or groups, each a tuple of labels, as a sentence lists them."""
+    return ", ".join(" / ".join(map(repr, label)) for label in labels[:MOST_NAMED])
 
 
 def _figures(tally: Tally, *axes: Sequence[Hashable]) -> Figures:
@@ -215,7 +222,7 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     without = int(found.groups.counts.v_hat[[None in label for label in found.groups.labels]].sum())
     if without:
         found.warnings.append(
-            f"Rows of {population.name} without a label in one of {list(found.groups.columns)}: "
+            f"Rows of {population.name} without a label in one of {quoted(found.groups.columns)}: "
             f"{without:,}. They are a group of their own, labelled None; the "
             "rows of the whole, labelled None too, come last."
         )
@@ -224,7 +231,7 @@ def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, ove
     units, first = sum(found.unplaced.values()), next(iter(found.unplaced))
     words = (
         f"Units of {test_set.name} in groups or strata that {population.name} does not hold: "
-        f"{units:,}; the first is in {first}."
+        f"{units:,}; the first is in {_parts([first])}."
     )
     if overlap:
         raise DataError(

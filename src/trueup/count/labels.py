@@ -3,9 +3,11 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from trueup.count.counts import a_list
 from trueup.count.names import Columns
 from trueup.errors import ClassError, DataError
 from trueup.read.table import Table, Tally, class_kind, group_kind, plain, require_columns
+from trueup.text import quoted
 
 MOST_NAMED = 5
 """How many offenders a message lists."""
@@ -66,18 +68,18 @@ def labels_of(
         labels = _common_classes(orders, tables, seen)
         _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
         return labels, labels
-    listed = [plain(label) for label in given]
+    listed = [plain(label) for label in a_list("classes", given)]
     true = {key[-2] for key in audited.keys}
     if unknown := sorted(true - set(listed), key=str):
         raise ClassError(
             f"{tables[1].name} holds true classes that `classes` does not list: "
-            f"{unknown[:MOST_NAMED]}.",
+            f"{quoted(unknown[:MOST_NAMED])}.",
             hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
         )
     if not seen[0] & set(listed):
         raise ClassError(
             f"`classes` must name some of the predicted classes of {tables[0].name}; it holds "
-            f"{sorted(seen[0], key=str)[:MOST_NAMED]}.",
+            f"{quoted(sorted(seen[0], key=str)[:MOST_NAMED])}.",
             hint=f"fix the spelling. Listed: {listed[:20]}.",
         )
     return listed, [*listed, *sorted((seen[0] | seen[1]) - set(listed), key=str)]
@@ -94,8 +96,8 @@ def _refuse_untrue(never: set[Any], labels: list[Hashable], test_set: Table, des
     named = sorted(never, key=str)
     rest = [label for label in labels if label not in never]
     raise ClassError(
-        f"No unit of {test_set.name} is truly {named[:MOST_NAMED]}, so that a test set with design "
-        f"{design!r} says nothing of how many there are.",
+        f"No unit of {test_set.name} is truly {quoted(named[:MOST_NAMED])}, so that a test set "
+        f"with design {design!r} says nothing of how many there are.",
         hint=f"if that is no class but a label such as 'unknown', list the others: classes="
         f"{rest[:20]}; if units can truly be of it, audit some, or list all classes to go on.",
     )
@@ -111,7 +113,7 @@ def _common_classes(
         if unknown := sorted(seen[here] - seen[there], key=str):
             raise ClassError(
                 f"{tables[here].name} holds classes that {tables[there].name} never names: "
-                f"{unknown[:MOST_NAMED]}.",
+                f"{quoted(unknown[:MOST_NAMED])}.",
                 hint="list all classes with classes=[...] (--classes), or fix the spelling. "
                 f"Known: {sorted(seen[there], key=str)[:20]}.",
             )

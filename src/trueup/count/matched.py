@@ -49,7 +49,7 @@ def matched_tally(
             cells.setdefault((*part, g, h), []).append(y)
     if differ:
         raise DataError(
-            f"{len(differ):,} audited units have another predicted class in {test_set.name} than "
+            f"{units_are(len(differ), 'have')} another predicted class in {test_set.name} than "
             f"in {population.name}; the first is {id} = {differ[0]!r}.",
             hint="use predictions of the same model for both tables.",
         )
@@ -99,11 +99,23 @@ def _by_id(
     absent = [i for i in ids if i not in by_id]
     if absent:
         raise DataError(
-            f"{len(absent):,} audited units are not in {population.name}; the first is "
+            f"{units_are(len(absent), 'are')} not in {population.name}; the first is "
             f"{id} = {absent[0]!r}.",
             hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
         )
     return by_id
+
+
+def units_are(number: int, verb: str) -> str:
+    """Write how many audited units are or have something.
+
+    Examples
+    --------
+    >>> units_are(1, "are"), units_are(2, "have")
+    ('1 audited unit is', '2 audited units have')
+    """
+    one = {"are": "is", "have": "has"}[verb]
+    return f"1 audited unit {one}" if number == 1 else f"{number:,} audited units {verb}"
 
 
 def _refuse_duplicates(ids: Sequence[Hashable], id: str, table: Table) -> None:

@@ -46,6 +46,12 @@ class Columns:
                 "`drawn_within` cannot be combined with `by` or `strata` yet.",
                 hint="leave those out, or correct each group as tables of its own.",
             )
+        if self.predicted == self.true:
+            raise OptionError(
+                "`predicted` and `true` must be two columns, so that errors can be seen; got "
+                f"{self.true!r} for both.",
+                hint="name the column that auditors filled in: true= (--true).",
+            )
         for name in self.by:
             if name.casefold() in TAKEN:
                 raise OptionError(
@@ -67,6 +73,8 @@ def names(option: str, given: Any) -> tuple[str, ...]:
     found = tuple(given) if several else (given,)
     if not all(map(_is_name, found)):
         raise OptionError(f"`{option}` must name a column, or several; got {given!r}.")
+    if twice := [name for i, name in enumerate(found) if name in found[:i]]:
+        raise OptionError(f"`{option}` must name each column once; got {twice[0]!r} twice.")
     return found
 
 

@@ -202,6 +202,5 @@ def _whole(name: str, given: Any, *, least: int, most: int) -> None:
     except (TypeError, ValueError, OverflowError):
         whole = least - 1
     if whole != given or isinstance(given, bool) or not least <= whole <= most:
-        raise OptionError(
-            f"`{name}` must be a whole number from {least:,} to {most:,}; got {given!r}."
-        )
+        span = f"from {least:,} to {most:,}" if most < 2**64 else f"of at least {least:,}"
+        raise OptionError(f"`{name}` must be a whole number {span}; got {given!r}.")

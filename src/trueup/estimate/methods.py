@@ -31,6 +31,7 @@ from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats
+from trueup.text import quoted
 
 SHOWN = ("estimate", "sd", "lower", "upper")
 
@@ -211,7 +212,7 @@ def _audited_in_full(counts: Counts, rest: Counts) -> dict[str, Any]:
         return {}
     return {
         "warnings": [
-            f"Every unit predicted {full[:5]} was audited, so that no other unit has this "
+            f"Every unit predicted {quoted(full[:5])} was audited, so that no other unit has this "
             "prediction. Method 'constrained' cannot deal with that: its answer is wrong. Use "
             "method='auto' ('full')."
         ]

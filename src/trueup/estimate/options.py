@@ -28,6 +28,9 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
     """Refuse options of `correct` that would contradict or ignore each other."""
     regression, design = isinstance(asked["prior"], Regression), asked["design"]
     given = [name for name in NOT_WITH_PERIOD if asked[name]]
+    if asked["panel"] and asked["period"] is None:
+        panel = asked["panel"]
+        raise OptionError(f"`panel` needs `period`, the column of periods; got {panel:g} alone.")
     if asked["period"] is not None and given:
         raise OptionError(
             f"`period` cannot be combined with `{given[0]}` yet.",
@@ -85,8 +88,8 @@ def weighted_method(
             hint="draw by size with `draw`, and total the column that it was drawn by (`value`).",
         )
     said = (
-        f"The units were drawn with unequal probabilities ({probability!r}), so each has the "
-        "weight 1/probability (the weighted difference estimator). This method has no draws."
+        f"Units have the probabilities {probability!r} of being drawn, so each has the weight "
+        "1/probability (the weighted difference estimator). This method has no draws."
     )
     return ("difference", [said]) if method == "auto" else (method, [])
 

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
+from trueup.count.names import FIGURES, names
 from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate import derived
 from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
 from trueup.numerics.arrays import Floats
+from trueup.text import listed, quoted
 
 MOST_PRINTED = 40
 SHARED = (
@@ -77,7 +79,8 @@ class Estimate:
         if self.groups is None:
             return _rows({}, self.classes, self._figures)
         whole = _rows(dict.fromkeys(self.groups.by), self.classes, self._figures)
-        return self._derived_rows(self.groups.figures) + whole
+        figures = {name: self.groups.figures[name] for name in FIGURES}  # one order for all
+        return self._derived_rows(figures) + whole
 
     def tidy(self) -> list[dict[str, Any]]:
         """Return the rows with `part`: "group", or "whole" for the population as a whole."""
@@ -107,11 +110,19 @@ class Estimate:
         """
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
-            if self.classes != a.classes:
-                raise OptionError("Two estimates must have the same classes to be compared.")
-            if np.array_equal(self.counts.n, a.counts.n):
+            if {*self.classes} != {*a.classes} or self.counts.totals != a.counts.totals:
+                kinds = ("totals" if x.counts.totals else "counts" for x in (self, a))
+                labels = (listed([*map(str, x.classes)]) for x in (self, a))
+                got = map("{} of {}".format, kinds, labels)
+                raise OptionError(
+                    "Two estimates must both be counts, or both totals, of the same classes to be "
+                    f"compared; got {' and '.join(got)}."
+                )
+            at = [a.classes.index(label) for label in self.classes]
+            n = a.counts.n[at] if a.counts.columns else a.counts.n[np.ix_(at, at)]
+            if np.array_equal(self.counts.n, n):
                 warnings.warn(SHARED, TrueupWarning, stacklevel=2)
-            one, other = derived.independent(self._whole_draws(), a._whole_draws())
+            one, other = derived.independent(self._whole_draws(), a._whole_draws()[:, at])
         elif self.groups is not None:
             rows = [{"class": label} for label in self.classes]
             one, other = self._group(a), self._group(b)
@@ -167,9 +178,11 @@ class Estimate:
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""
+        by = names("by", by[0] if len(by) == 1 else by)  # one by one, or as a list
         if self.groups is None or not by or not {*by} <= {*self.groups.by}:
             known = () if self.groups is None else self.groups.by
-            raise OptionError(f"A margin keeps some of the `by` columns {list(known)}; got {by}.")
+            got, had = (quoted(x) or "none" for x in (by, known))
+            raise OptionError(f"A margin keeps some of the `by` columns; got {got} of {had}.")
         at = [self.groups.by.index(name) for name in by]
         kept = [tuple(label[i] for i in at) for label in self.groups.labels]
         labels = list(dict.fromkeys(kept))
@@ -224,6 +237,11 @@ class Estimate:
         ]
 
     def _error_matrix(self) -> NDArray[Any]:
+        if self.M is None and self.asked.get("period") is not None:
+            raise EstimateError(
+                "Accuracies of the population are not known with `period`: each has its own.",
+                hint="correct one period's table by itself.",
+            )
         if self.M is None:
             raise EstimateError(
                 "Accuracies of the population need draws of the error rates; method "

@@ -83,13 +83,16 @@ def command_line(est: Estimate) -> str | None:
         return None
     command = "correct" if est.asked["function"] == "correct" else "numbers"
     words = [word for name, x in options_given(est).items() for word in _words(name, x) or ()]
+    words += [word for name in est.asked.get("margin", ()) for word in ("--margin", name)]
     return shlex.join(["trueup", command, *words])
 
 
 def only_in_python(est: Estimate) -> list[str]:
     """Return the arguments of this estimate that the command line has no words for."""
     found = [name for name, x in options_given(est).items() if _words(name, x) is None]
-    return found + [name for name in ("combine", "margin") if name in est.asked]
+    if "margin" in est.asked and est.asked.get("keep_draws"):
+        found.remove("keep_draws")  # --margin implies it
+    return found + [name for name in ("combine",) if name in est.asked]
 
 
 def _words(name: str, x: Any) -> list[str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
-from trueup.present.tables import evidence, written
+from trueup.present.tables import evidence, population, written
 from trueup.text import listed, percent
 
 METHODS = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
@@ -29,17 +29,18 @@ def question(est: Estimate) -> str:
     """Return what was asked, as a sentence."""
     asked = est.asked
     words = f"The {what(est)} in each of {est.counts.K} classes"
-    if asked.get("by"):
-        words += f", per {listed(names('by', asked['by']))}"
+    if est.groups is not None:
+        words += f", per {listed(est.groups.by)}"
     source = asked.get("predictions")
     where = f" in {source}" if isinstance(source, str) and source[:1] != "<" else ""
+    larger = population(est)
     words += (
-        f", of the {est.counts.N:,} units{where} whose class was predicted, corrected for "
-        f"classification errors with {evidence(est)}"
+        f", {'from' if larger else 'of'} the {est.counts.N:,} units{where} whose class was "
+        f"predicted, corrected for classification errors with {evidence(est)}"
     )
     if asked.get("strata"):
         words += f"; error rates may differ by {listed(names('strata', asked['strata']))}"
-    return words + "."
+    return f"{words}. {larger}".strip()
 
 
 def figures(est: Estimate) -> list[dict[str, str | None]]:
@@ -90,7 +91,8 @@ def citations(est: Estimate) -> list[str]:
     made = (
         f"Made with trueup {info['version']}: method {info['method']}, prior {info['prior']}, "
         f"{evidence(est)}, "
-        f"{counts.N:,} classified units, {info['draws']:,} draws, seed {info['seed']}."
+        f"{counts.N:,} classified units, {info['draws']:,} draws, seed {info['seed']}. "
+        f"{population(est)}".strip()
     )
     found = []
     for text in figures(est):

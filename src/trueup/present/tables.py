@@ -270,7 +270,7 @@ def _lines(est: Estimate, unit: float, shortest: int) -> list[str]:
     if hidden:  # the first groups, and the whole at the end
         rows = rows[:MOST_PRINTED] + rows[-K:]
     words, header = range(len(by) + 1), [*by, "class", *FIGURES]
-    table = [header, *_cells(rows, by, FIGURES, "")]
+    table = [header, *_cells(rows, by, FIGURES, "all")]
     lines = aligned(_narrow(table, words, shortest), words)
     if hidden:
         lines.insert(1 + MOST_PRINTED, f"… {hidden:,} more rows: see rows() or table; the whole:")
@@ -282,9 +282,10 @@ def _title(est: Estimate) -> str:
     if info["method"] == "naive":
         return f"{what.capitalize()} as predicted, not corrected"
     design = f"drawn {est.asked['drawn']}" if "drawn" in est.asked else f"design {info['design']}"
+    prior = "" if est.whole is None else f"prior {info['prior']}, "
     return (
-        f"Corrected {what}: method {info['method']}, {design}, prior "
-        f"{info['prior']}, {percent(info['interval'])} interval"
+        f"Corrected {what}: method {info['method']}, {design}, {prior}"
+        f"{percent(info['interval'])} interval"
     )
 
 

@@ -29,7 +29,7 @@ class AggregatedTable:
             raise OptionError("`squares` needs `count`, the column of units per row; got none.")
         self._table, self._count, self._squares = table, count, squares
         self.name = table.name
-        kinds = require_columns(table, [count, *([squares] if squares else [])])
+        kinds = require_columns(table, [x for x in (count, squares, value) if x])
         if squares and value is None:
             raise OptionError("`squares` needs `value`, the column of sums; got none.")
         for column in (count, *([squares] if squares else [])):
@@ -43,6 +43,13 @@ class AggregatedTable:
                     f"Column {count!r} of {table.name} must hold counts, whole numbers of at "
                     f"least 0; got {x:g}.",
                     hint="weights and shares are not counts: give the number of units.",
+                )
+        for x, y in table.rows([count], value=value) if value else ():
+            if float(x) == 0 and plain(y):
+                raise DataError(
+                    f"Rows of {table.name} with 0 units in {count!r} must have a sum of 0 in "
+                    f"{value!r}; got {float(y):g}.",
+                    hint="a sum of no values is 0: correct the count or the sum.",
                 )
         self.exact = squares is not None or value is None
 

@@ -10,7 +10,7 @@ import csv
 import datetime
 import gzip
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -74,11 +74,7 @@ def check_lines_above(
             f"{skipped:,} lines above it.",
             hint="remove those lines from every file.",
         )
-    lines = []
-    if os.path.isfile(files[0]):  # what stands at an address cannot be looked at
-        opener: Any = gzip.open if files[0].lower().endswith(".gz") else open
-        with opener(files[0], "rt", encoding="utf-8", errors="replace", newline="") as file:
-            lines = list(csv.reader(islice(file, skipped), delimiter=delimiter))
+    lines = [line for _, line in islice(_lines(files[0], delimiter), skipped)]
     second = [i for i, line in enumerate(lines, 1) if len({*line} & {*names}) > 1]
     if second or skipped > MOST_ABOVE:
         what = (
@@ -90,3 +86,32 @@ def check_lines_above(
             f"{table} must be one table with one header; {what}.",
             hint="were files with different columns joined together? They need the same columns.",
         )
+
+
+def check_header(
+    file: str, skipped: int, names: Sequence[str], delimiter: str, table: str
+) -> set[str]:
+    """Return the names that a header has twice; refuse a file whose lines are not all as long.
+
+    DuckDB then takes each line as one column; or, where it sees that first, it names the line.
+    """
+    sign = next((x for x in ",;\t|" if len(names) == 1 and x in names[0]), delimiter)
+    lines = islice(_lines(file, sign), skipped, None)
+    header = next(lines, (0, []))[1]
+    for at, line in lines if len(names) == 1 < len(header) else ():
+        if line and len(line) != len(header):
+            raise FileError(
+                f"{table} must have as many fields in each line as in its header, {len(header)}; "
+                f"line {at:,} has {len(line)}.",
+                hint="look for a separator too many or too few, or a quote that is not closed.",
+            )
+    return {name for name in header if name and header.count(name) > 1}
+
+
+def _lines(path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Return the lines of a local file, with their numbers; of an address, which is far, none."""
+    if os.path.isfile(path):
+        opener: Any = gzip.open if path.lower().endswith(".gz") else open
+        with opener(path, "rt", encoding="utf-8", errors="replace", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter)
+            yield from ((reader.line_num, line) for line in reader)

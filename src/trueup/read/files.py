@@ -12,11 +12,18 @@ import duckdb
 from trueup.errors import FileError
 from trueup.numerics.arrays import Progress
 from trueup.read.binary_files import CUT_OFF, arrow_dataset, check_batches, layouts_sql, types_of
-from trueup.read.csv_files import OPTIONS, SAMPLE, as_label, check_lines_above, plain_types
+from trueup.read.csv_files import (
+    OPTIONS,
+    SAMPLE,
+    as_label,
+    check_header,
+    check_lines_above,
+    plain_types,
+)
 from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
 from trueup.read.paths import find
 from trueup.read.table import Rows, empty_table
-from trueup.read.written import NUMBERS, THOUSANDS, number_sql, recoded
+from trueup.read.written import NUMBERS, first_bytes, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."
 NOT_UTF_8 = (
@@ -29,6 +36,7 @@ class FileTable(DuckTable):
     """A file, a glob or a folder of files as a table of units."""
 
     _marked: Collection[str] = ()  # columns of numbers with the user's own decimal mark
+    _twice: Collection[str] = ()  # names of more than one column
     _delimiter = ","
 
     def __init__(self, path: str) -> None:
@@ -86,6 +94,8 @@ class FileTable(DuckTable):
         if mismatch:
             return self._mismatch(message.split("\n")[0].split("schema mismatch in glob: ")[-1])
         hint = CUT_OFF if self._format != "csv" else NOT_UTF_8 if "utf-8" in message else LINES
+        if hint == NOT_UTF_8 and first_bytes(self._found.files[0]) in (b"\xff\xfe", b"\xfe\xff"):
+            hint = 'name its encoding: encoding="utf-16" (--encoding utf-16).'
         return FileError(
             f"{self.name} must be a readable table; DuckDB says: {reason(error)}", hint=hint
         )
@@ -121,7 +131,9 @@ class FileTable(DuckTable):
         ((skipped, delimiter),) = self._query(
             f"SELECT SkipRows, Delimiter FROM sniff_csv({first}, {OPTIONS})"
         )
-        check_lines_above(self._found.files, skipped, delimiter, list(types), self.name)
+        files, names = self._found.files, list(types)
+        self._twice = check_header(files[0], skipped, names, delimiter, self.name)
+        check_lines_above(files, skipped, delimiter, names, self.name)
         guessed = [name for name, kind in types.items() if kind == "BOOLEAN"]
         reader = self._reader(dict.fromkeys(guessed, "VARCHAR"))
         tests = [f"bool_and(lower({identifier(name)}) IN ('true', 'false'))" for name in guessed]
@@ -161,25 +173,29 @@ class FileTable(DuckTable):
         return super()._number(column)
 
     def _check_thousands(self, column: str) -> None:
-        """Refuse points that may set thousands apart: such a file is not one with commas."""
-        kinds = self.kinds()
-        if kinds.get(column) not in ("number", "integer") or self._delimiter == ",":
+        """Refuse marks that may set thousands apart: commas between commas, points elsewhere."""
+        mark = {None: ".", ",": ","}.get(self._decimal)
+        if self.kinds().get(column) not in ("number", "integer") or column in self._checked:
             return
-        if column in self._checked or self._decimal is not None:
+        if mark is None or (mark == ",") != (self._delimiter == ","):
             return
         self._checked.add(column)
         x = f"trim({identifier(column)})"
         ((yes, no, first),) = self._query(
-            f"SELECT count(*) FILTER (m), count(*) FILTER (NOT m AND contains(x, '.')), "
-            f"min(x) FILTER (m) FROM (SELECT {x} AS x, regexp_full_match({x}, '{THOUSANDS}') AS m "
+            f"SELECT count(*) FILTER (m), count(*) FILTER (NOT m AND contains(x, '{mark}')), "
+            f"min(x) FILTER (m) FROM (SELECT {x} AS x, "
+            f"regexp_full_match({x}, '[+-]?[1-9]\\d{{0,2}}([{mark}]\\d{{3}})+') AS m "
             f"FROM {self._reader({column: 'VARCHAR'})})"
         )
         if yes and not no:
             raise FileError(
                 f"Numbers in column {column!r} of {self.name} must have one meaning; {first} may "
-                f"be {first.replace('.', '')} or a number with decimals ({yes:,} such values).",
+                f"be {first.replace(mark, '')} or a number with decimals ({yes:,} such values).",
                 hint='say which: decimal="," (--decimal ,) if the point sets thousands apart, '
-                'decimal="." if it is the decimal point.',
+                'decimal="." if it is the decimal point.'
+                if mark == "."
+                else 'decimal="." (--decimal .) if the comma sets thousands apart; if it is the '
+                "decimal comma, save the file with semicolons between the columns.",
             )
 
     def _types(self) -> dict[str, str]:
@@ -210,8 +226,14 @@ class FileTable(DuckTable):
             self._check_columns([column for column in used if column not in self._checked])
             return self._reader()
         kinds, partitions = self.kinds(), self._found.partitions()
-        if value:
-            self._check_thousands(value)
+        for name in used:
+            if name in self._twice:
+                raise FileError(
+                    f"{self.name} must have one column {name!r}; it has several of that name.",
+                    hint="rename or remove all but one.",
+                )
+            if name == value or kinds[name] == "number":
+                self._check_thousands(name)
         types = {name: "VARCHAR" for name in columns if kinds[name] != "number"}
         types |= {value: "DOUBLE"} if value and kinds[value] == "integer" else {}
         types |= {name: "VARCHAR" for name in used if name in self._marked}

@@ -244,7 +244,7 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
     for column in columns:
         if column not in kinds:
             folded = {str(name).casefold(): name for name in kinds}
-            found = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.5)
+            found = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.6)
             near = [folded[name] for name in found]
             raise DataError(
                 f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
@@ -288,10 +288,9 @@ def check_value_kind(table: Table, column: str, kind: Kind) -> None:
     """Check that a column can be totalled."""
     if kind not in ("number", "integer", "boolean"):
         raise DataError(
-            f"Column {column!r} of {table.name} must hold numbers to total; it holds "
-            f"{KIND_WORDS[kind]}.",
-            hint='is a decimal comma in it? Say so with decimal="," (--decimal ,). Or a currency '
-            "sign? Clean it, or leave out `value`.",
+            f"Column {column!r} of {table.name} must hold numbers; it holds {KIND_WORDS[kind]}.",
+            hint='does a comma in it set off decimals, decimal="," (--decimal ,), or thousands, '
+            'decimal="." (--decimal .)? A currency sign? Clean it.',
         )
 
 
@@ -324,6 +323,12 @@ def make_tally(
             left_out[named], null = int(units[here].sum()), null | here
     if value is not None and bad.any():
         left_out[value] = int(bad.sum())
+    if int(units.sum()) in left_out.values():
+        empty = next(name for name, rows in left_out.items() if rows == units.sum())
+        raise DataError(
+            f"None of the {units.sum():,} units of {table.name} has a usable value in column "
+            f"{empty!r} yet: fill it in."
+        )
     if left_out and missing == "refuse":
         refuse_missing(table, *next(iter(left_out.items())))
     keep = ~null & (units > bad)
@@ -378,8 +383,8 @@ def refuse_missing(table: Table, column: str, count: int) -> None:
     raise DataError(
         f"Column {column!r} of {table.name} must have a usable value for every unit; "
         f"{count:,} {'row has' if count == 1 else 'rows have'} none (null, NaN or infinite).",
-        hint='repair those rows, or leave them out with missing="leave_out" (--missing leave_out); '
-        "a warning then says how many.",
+        hint="repair those rows. `correct` and `check` can leave them out, and say how many: "
+        'missing="leave_out" (--missing leave_out).',
     )
 
 

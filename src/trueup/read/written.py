@@ -20,8 +20,6 @@ NUMBERS = {
 """Numbers with this decimal mark; thousands may be set apart by the other mark or a space."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet takes text that begins so for a formula, or skips a sign and looks at the next."""
-THOUSANDS = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
-"""What may be a decimal number or one with thousands set apart by points."""
 
 
 class Written(str):
@@ -69,6 +67,21 @@ def unescaped(cell: Any) -> Any:
     """
     own = isinstance(cell, str) and cell[:1] == "'" and cell.lstrip("'").startswith(FORMULA)
     return cell[1:] if own else cell
+
+
+def check_text(text: str | Sequence[str] | None, *tables: Any) -> None:
+    """Refuse a column of `text` that no table has."""
+    for name in (text,) if isinstance(text, str) else text or ():
+        if not any(name in table.kinds() for table in tables):
+            raise OptionError(f"`text` must name columns of the tables; neither has {name!r}.")
+
+
+def first_bytes(path: str) -> bytes:
+    """Return the two bytes that a UTF-16 file begins with; none of what is not a local file."""
+    if not os.path.isfile(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(2)
 
 
 def number_sql(column: str, decimal: str) -> str:

@@ -137,7 +137,8 @@ def _rates(P: object) -> Floats:
 def _shares(name: str, given: ArrayLike) -> Floats:
     shares = np.asarray(given, float)
     if not np.isfinite(shares).all() or (shares < 0).any() or not (shares.sum(axis=-1) > 0).all():
-        raise DataError(f"`{name}` must be shares of at least 0; got {given!r}.")
+        bad = [x for x in shares.ravel().tolist() if not 0 <= x < np.inf]
+        raise DataError(f"`{name}` must be shares of at least 0; got {[*bad, 'only 0'][0]}.")
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 

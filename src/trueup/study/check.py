@@ -77,13 +77,14 @@ def check(
     from trueup.count.gather import gather, gather_groups
     from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
-    from trueup.read.written import written
+    from trueup.read.written import check_text, written
 
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
     population = open_units(predictions, "predictions", count, squares, value)
     audited = open_table(test_set, "the test set")
+    check_text(text, population, audited)
     columns = Columns(predicted, true, value, id, score=score)  # type: ignore[arg-type]
     if columns.score:
         refuse_with_score({"count": count, "design": design or "random", "value": value})

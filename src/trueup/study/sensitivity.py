@@ -88,6 +88,11 @@ def sensitivity(
             f"{est.info['method']!r} with these options uses none.",
             hint=f"use one of {list(POSTERIORS)}, without P.",
         )
+    if est._again is None:
+        raise EstimateError(
+            "Other priors need the estimate as it was made, before `combine` and `margin`: call "
+            "sensitivity() on that one."
+        )
     groups = 1 if est.groups is None else len(est.groups.labels)
     if quick and groups * est.counts.K * est.info["draws"] > MOST_CELLS:
         raise EstimateError(

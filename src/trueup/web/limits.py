@@ -54,7 +54,8 @@ def problem(error: TrueupError) -> dict[str, Any]:
     >>> problem(TrueupError("`seed` must be whole; got 1.5.", hint="write 1."))
     {'error': '`seed` must be whole; got 1.5.', 'hint': 'write 1.', 'field': 'seed'}
     """
-    words, _, hint = str(error).partition("\n\nHint: ")
+    told = re.sub(r" \(--[^()]*\)", "", str(error))  # the page has no flags
+    words, _, hint = told.partition("\n\nHint: ")
     named = re.search(r"`(\w+)`", words)
     field = named[1] if named and not isinstance(error, FileError) else None
     return {"error": _cut(words), "hint": _cut(hint) or None, "field": field}

@@ -13,7 +13,7 @@ from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.rates import prior_conflict
 from trueup.estimate.doubts.values import values_differ
-from trueup.text import roughly
+from trueup.text import quoted, roughly
 
 TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
@@ -43,15 +43,16 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
     if empty and method in POSTERIORS and settings.P is None:
         found.append(
-            f"There is no test unit of true class {empty}: the answer rests on the prior."
+            f"There is no test unit of true class {quoted(empty)}: the answer rests on the prior."
             + _no_class(counts, empty)
         )
     never = [h for h in (counts.columns or ()) if h not in counts.classes]
     never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
     if never and method in POSTERIORS:
         found.append(
-            f"There is no test unit with the predicted label {never[:MOST_NAMED]}, which is not a "
-            "class: only the prior says what its units truly are. Is it spelt as in the test set?"
+            f"There is no test unit with the predicted label {quoted(never[:MOST_NAMED])}, which "
+            "is not a class: only the prior says what its units truly are. Is it spelt as in the "
+            "test set?"
         )
     if counts.L < counts.K and method == "full":
         found.append(
@@ -86,8 +87,9 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
     if counts.totals and method == "joint" and few.any():
         named = [counts.classes[g] for g in np.flatnonzero(few)][:MOST_NAMED]
         found.append(
-            f"Fewer than {FEW} test units have true class {named}: the interval of its total may "
-            "be too narrow. Label more units, first those that are likely to be of that class."
+            f"Fewer than {FEW} test units have true class {quoted(named)}: the interval of its "
+            "total may be too narrow. Label more units, first those that are likely to be of that "
+            "class."
         )
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
@@ -100,9 +102,9 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             more = " and more" if len(named) > MOST_NAMED else ""
             found.append(
                 f"The error rates in the test set cannot tell the {what} of class "
-                f"{named[:MOST_NAMED]}{more} from zero: the figure rests on the prior, and if the "
-                "class hardly occurs its interval lies too high. A larger test set, or one drawn "
-                "at random from the population, would tell."
+                f"{quoted(named[:MOST_NAMED])}{more} from zero: the figure rests on the prior, "
+                "and if the class hardly occurs its interval lies too high. A larger test set, or "
+                "one drawn at random from the population, would tell."
             )
             break
     if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
@@ -143,16 +145,14 @@ def labels_to_pay(
 
 def correction_warning(more: int, n: int, N: int) -> str:
     """Say that correcting may be worse than not correcting, and what would change that."""
-    many = f"about {roughly(more)} more"
-    if n + more >= N:
-        many = f"all {N:,}"
-    elif more >= MOST_TIMES * n:
-        many = f"many more than {more:,}"
+    many = f"all {N:,}" if n + more >= N else f"about {roughly(more)} more"
+    words = f"For a figure better than the predicted one, label {many} units first."
+    if n + more < N and more >= MOST_TIMES * n:
+        words = "No realistic number of labels would change this."
     return (
         "With this test set the correction cannot be shown to beat no correction: the predicted "
         "and the corrected figures differ by less than the error of the correction. The interval "
-        f"allows for that error. For a figure better than the predicted one, label {many} units "
-        "first."
+        f"allows for that error. {words}"
     )
 
 
@@ -164,8 +164,8 @@ def _no_class(counts: Counts, empty: list[Hashable]) -> str:
     if not seen:
         return ""
     return (
-        f" If no unit can truly be {seen[:MOST_NAMED]} (a label such as 'unknown'), leave it out "
-        "of `classes` and keep it among the predicted labels."
+        f" If no unit can truly be {quoted(seen[:MOST_NAMED])} (a label such as 'unknown'), leave "
+        "it out of `classes` and keep it among the predicted labels."
     )
 
 

@@ -2,13 +2,15 @@
 
 import { $, el } from "./dom.js";
 import { block, parse } from "./format.js";
-import { labelsOf, MOST, relabel, remove, removeLabel, resize } from "./state.js";
+import { endsInSums, labelsOf, MOST, relabel, remove, removeLabel, resize } from "./state.js";
 
 const FOOT = [
   ["counts", "units predicted", (name) => `units in the population predicted ${name}`],
   ["sums", "their total", (name) => `total value of the units predicted ${name}`],
   ["squares", "their squares", (name) => `sum of squared values of the units predicted ${name}`],
 ];
+
+const numeric = (text) => text === "" || parse(text) !== null;
 
 // What heads a row of the population rather than a class.
 const POPULATION = /^$|popul|units|count|total/i;
@@ -117,7 +119,12 @@ export function makeGrid(state, changed) {
     let rows = block(event.clipboardData.getData("text"));
     if (!rows) return;
     event.preventDefault();
-    if (place[0] === "class") {
+    if (rows.length > 1 && rows[0].length > 1 && rows.some((row, g) => row.some((text, h) => (g === 0 || h === 0) && !numeric(text)))) {
+      place = ["test", 0, 0]; // its names say where it belongs, whichever cell it was pasted into
+    }
+    if (place[0] === "label") {
+      fill([rows.flat()], (_, h, text) => { state.labels[place[1] + h] = text; }, 0, place[1]);
+    } else if (place[0] === "class") {
       fill(rows.map((row) => [row[0]]), (g, _, text) => { state.classes[place[1] + g] = text; }, place[1], 0);
     } else if (place[0] === "test") {
       rows = named(rows);
@@ -140,13 +147,12 @@ export function makeGrid(state, changed) {
 
   // Takes labels off a block and makes them the class names.
   function named(rows) {
-    const numeric = (text) => text === "" || parse(text) !== null;
     const top = rows.length > 1 && rows[0].slice(1).some((text) => !numeric(text));
     const side = rows.slice(top ? 1 : 0).some((row) => !numeric(row[0]));
     const labels = top ? rows[0].slice(side ? 1 : 0) : side ? rows.map((row) => row[0]) : [];
     const inner = rows.slice(top ? 1 : 0).map((row) => row.slice(side ? 1 : 0));
     const down = top && side ? rows.slice(1).map((row) => row[0]) : top ? state.classes : labels;
-    if (top && side && POPULATION.test(down.at(-1)) && down.length > labels.length) down.pop();
+    if (top && side && POPULATION.test(down.at(-1)) && down.length > labels.length && !endsInSums(inner.map((row) => row.map((text) => parse(text) ?? 0)))) down.pop();
     if (state.labels || (top && side && down.join("\n") !== labels.join("\n"))) return apart(inner, down, top ? labels : state.labels);
     if (labels.length >= 2 && labels.length <= MOST) {
       if (labels.length > K()) resize(state, labels.length);

@@ -93,12 +93,19 @@ export function fromLink(text) {
   return state;
 }
 
+// Whether the last row is the sum of the others, as in a table with its totals.
+export const endsInSums = (rows) => rows.length > 2 && rows.flat().some(Boolean)
+  && rows[0].every((_, h) => rows.slice(0, -1).reduce((sum, row) => sum + row[h], 0) === rows.at(-1)[h]);
+const turned = (rows) => rows[0].map((_, h) => rows.map((row) => row[h]));
+const TOTALS = "Classes only, please: leave out the row and the column of totals.";
+
 // What to send, or what is wrong and in which cell, or {} while something is still missing.
 export function toRequest(state) {
   const bad = (place, error) => ({ problem: { place, error } });
   for (const [word, names] of [["class", state.classes], ["label", state.labels ?? []]]) {
     for (const [k, name] of names.entries()) {
       if (!name.trim()) return bad([word, k], `Every ${word} needs a name.`);
+      if (/^((grand )?total|totals|sum)$/i.test(name.trim())) return bad([word, k], TOTALS);
       if (names.indexOf(name) < k) return bad([word, k], `Two ${word === "class" ? "classes" : "labels"} have the name “${name}”.`);
     }
   }
@@ -112,6 +119,7 @@ export function toRequest(state) {
       test[g].push(x);
     }
   }
+  if (!state.labels && endsInSums(test) && endsInSums(turned(test))) return bad(["test", test.length - 1, test.length - 1], TOTALS);
   const lists = {};
   for (const [name, reads, what] of [["counts", whole, "Units are counts, whole numbers of at least 0"], ["sums", parse, "Totals are numbers"], ["squares", parse, "Sums of squares are numbers"]]) {
     if (!state[name]) continue;
