@@ -335,6 +335,8 @@ def _audits() -> Iterator[str]:
     yield from warned(tu.correct, *apart, by="region", pooling="complete", seed=1)
     good = _files(test_set="predicted,true,p,block\na,a,0.5,1\na,b,0.5,1\nb,b,0.9,2\nb,b,1,2\n")
     yield from warned(tu.correct, *good, probability="p")
+    unequal = _files(PREDICTIONS, "predicted,true,p\n" + "a,a,0.9\nb,b,0.9\n" * 2 + "b,a,0.01\n")
+    yield from warned(tu.correct, *unequal, probability="p", overlap=False)
     yield raised(tu.correct, *good, probability="block")
     yield raised(tu.correct, *good, probability="p", method="joint")
     yield raised(tu.correct, *good, cluster="block")
