@@ -169,7 +169,8 @@ def correct(
         ``info["effective_size"]`` is how many units with equal weights would tell as much.
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
-        (by size, say). The method is then "difference", weighted (Hájek); "joint" if they are
+        (by size, say). The method is then "difference", weighted (Hájek), with Student's interval
+        of as many units as the weights are worth; "joint" if they are
         proportional to `value`, as in a work list that `draw` drew by size.
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of

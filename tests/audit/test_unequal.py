@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from scipy.special import stdtrit
 
 import trueup as tu
 from trueup.audit.units import Units, design_effect, weighted_difference
@@ -116,6 +117,29 @@ def test_clusters_widen_every_methods_interval(tables, rng):
             if method == "auto":
                 total = len(table) if value is None else table["y"].sum()
                 assert together.draws.sum(axis=1) == pytest.approx(total)
+
+
+def test_clusters_are_no_doubt_about_the_design(rng):
+    """Clusters of one prediction each, 14 of 20 of class 1: as likely as 14 heads of 20."""
+    block = np.repeat(np.arange(400), 10)
+    table = pd.DataFrame({"unit": np.arange(4000), "block": block, "predicted": block % 2})
+    few = np.r_[np.arange(1, 29, 2), np.arange(0, 12, 2)]
+    audit = table[np.isin(block, few)].assign(true=lambda x: x["predicted"])
+    with pytest.warns(tu.TrueupWarning, match="do not look like a random sample"):
+        tu.correct(table, audit, id="unit", seed=1)
+    est = tu.correct(table, audit, id="unit", cluster="block", seed=1)
+    assert not any("random sample" in text for text in est.info["warnings"])
+
+
+def test_the_interval_of_unequal_probabilities_is_students(tables):
+    table, audit = tables
+    row = tu.correct(table, audit, method="difference").rows()[0]
+    w = 1 / audit["probability"][audit["probability"] < 1]
+    t = stdtrit(w.sum() ** 2 / (w**2).sum() - 1, 0.975)
+    assert row["upper"] - row["estimate"] == pytest.approx(t * row["sd"])
+    rare = audit.assign(true=np.arange(len(audit)) < 2)
+    with pytest.warns(tu.TrueupWarning, match="count as fewer than 4"):
+        tu.correct(table, rare.assign(true=rare["true"].astype(int)), method="difference")
 
 
 def test_too_few_clusters(tables):

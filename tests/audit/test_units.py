@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 from tests.seeds import more
+from trueup.estimate.design import design_p_value
 
-from trueup.audit.units import Units, design_effect, fewer, weighted_difference
+from trueup.audit.units import (
+    Units,
+    cluster_effects,
+    design_effect,
+    few_behind,
+    fewer,
+    freedom,
+    weighted_difference,
+)
 
 SIDES = np.arange(2)[:, None]
 
@@ -83,6 +92,65 @@ def test_the_design_effect_is_one_plus_nine_fifths(rng):
     assert abs(mean - 2.8) < 5 * error + 0.1
     alone = [design_effect(clustered(rng, icc=1e-6), np.array([1000, 0])) for _ in range(50)]
     assert np.mean(alone) < 1.3
+
+
+def test_predicted_classes_of_whole_clusters_are_no_doubt(rng):
+    """Without the design effect, 15% of such test sets have a p-value below 0.01."""
+    found = []
+    for _ in range(more(400)):
+        rate = rng.beta(0.9, 2.1, 400)  # correlation 1/4
+        s_hat = (rng.random((400, 10)) > rate[:, None]).astype(int)
+        mine = s_hat[rng.choice(400, 20, replace=False)].ravel()
+        units = Units(mine, mine, np.ones(200), None, np.repeat(np.arange(20), 10))
+        v_hat = np.bincount(s_hat.ravel(), minlength=2)
+        n = np.diag(np.bincount(mine, minlength=2))
+        effects = cluster_effects(units, v_hat)
+        found.append(design_p_value(n, v_hat, overlap=True, rng=rng, clusters=effects))
+    for level in (0.01, 0.1):
+        error = np.sqrt(level * (1 - level) / len(found))
+        assert abs(np.mean(np.array(found) < level) - level) < 5 * error + level / 2
+
+
+def test_values_of_clusters_count_as_often_as_they_differ(rng):
+    """Ten equal values in each cluster are worth one; independent ones are worth ten."""
+    cluster, h = np.repeat(np.arange(40), 10), rng.integers(2, size=400)
+    alike = Units(h, h, np.repeat(rng.permutation(40) + 0.5, 10), None, cluster)
+    assert cluster_effects(alike, np.array([500, 500])).values == pytest.approx(10, rel=0.03)
+    found = [
+        cluster_effects(
+            Units(h, h, rng.permutation(400) + 0.5, None, cluster), np.array([500, 500])
+        )
+        for _ in range(200)
+    ]
+    assert np.mean([x.values for x in found]) < 1.2
+    assert found[0].freedom == 39
+
+
+def test_degrees_of_freedom(rng):
+    units = drawn(rng)
+    equal = Units(units.g, units.h, units.y, np.full(60, 0.1))
+    assert freedom(equal) == pytest.approx(59)
+    w = 1 / units.pi
+    assert freedom(units) == pytest.approx(w.sum() ** 2 / (w**2).sum() - 1)
+    strata, blocks = np.repeat([0, 1], [20, 40]), np.repeat(np.arange(12), 5)
+    assert freedom(Units(units.g, units.h, units.y, equal.pi, None, strata)) == pytest.approx(58)
+    assert freedom(Units(units.g, units.h, units.y, equal.pi, blocks)) == pytest.approx(11)
+    sure = np.where(np.arange(60) < 30, 1.0, 0.1)
+    assert freedom(Units(units.g, units.h, units.y, sure)) == pytest.approx(29)
+
+
+def test_few_units_behind_a_figure_are_named(rng):
+    g = np.arange(60) % 2
+    pi = np.full(60, 0.1)
+    assert not few_behind(Units(g, g, np.ones(60), pi), "ab")
+    one = np.where(np.arange(60) == 1, 1e-4, pi)
+    told = few_behind(Units(g, g, np.ones(60), one), "ab")
+    assert "the 60 audited units tell no more than 1 of equal weight" in told[0]
+    assert "true class ['b'] count as fewer than 4" in told[1]
+    by_size = few_behind(Units(g, g, one, one), "ab")  # a total of what they were drawn by
+    assert not by_size
+    assert few_behind(Units(np.r_[1, 1, 1, 0 * g[3:]], g, np.ones(60), pi), "ab")
+    assert not few_behind(Units(g, g, np.ones(60), np.where(g == 1, 1.0, pi)), "ab")
 
 
 def test_fewer_units_keep_the_sums_of_rows(rng):

@@ -199,7 +199,7 @@ def test_counts_say_how_units_were_drawn(tmp_path, monkeypatch):
         ("compare", ["--rates", "1.9", "--test-size", "9"], "must be between 0 and 1; got 1.9"),
         ("compare", ["--rates", "0.9"], "Give the size of the test set: --test-size 200"),
         ("plan", ["--rates", "0.9"], "Give a goal: --half-width, --cv or --next."),
-        ("plan", ["--rates", "0.9", "--cv", "0.1", "--base-rates", "nan,0.9"], "got nan"),
+        ("plan", ["--rates", "0.9", "--cv", "0.1", "--base-rates", "nan,0.9"], "got [nan, 0.9]"),
     ],
 )
 def test_messages_name_what_can_be_typed(command, more, words):

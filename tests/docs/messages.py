@@ -376,6 +376,8 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, *good, probability="p", method="joint")
     yield raised(tu.correct, *good, cluster="block")
     yield raised(tu.correct, *good, cluster="block", by="region")
+    unequal = _files(PREDICTIONS, "predicted,true,p\n" + "a,a,0.9\nb,b,0.9\n" * 2 + "b,a,0.01\n")
+    yield from warned(tu.correct, *unequal, probability="p", overlap=False)
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=50)
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of="many")
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=500, method="test_set")

@@ -128,7 +128,7 @@ def test_a_total_near_zero_is_told(rng):
     test_set = population.take(i).append_column("true", pa.array(s[i]))
     for value, told in (("y", True), (None, False)):
         est = tu.correct(population, test_set, value=value, design="shifted", seed=1)
-        assert any("cannot tell the total of class [1]" in x for x in est.info["warnings"]) == told
+        assert any("cannot tell the total of class 1" in x for x in est.info["warnings"]) == told
 
 
 @pytest.mark.usefixtures("few_draws")

@@ -105,7 +105,7 @@ def test_without_a_column_or_an_id_nothing_can_be_seen(rng):
     found = findings(units, nowhere, by="region")
     assert RATES not in found
     assert found["the tables"]["doubt"]
-    assert "no column ['region']" in found["the tables"]["words"]
+    assert "no column 'region'" in found["the tables"]["words"]
     assert "cannot be seen. Name the `id` column" in found["the tables"]["words"]
     with pytest.raises(tu.TrueupError, match="must have a column 'region'"):
         tu.check(units, nowhere, strata="region")

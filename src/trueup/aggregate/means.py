@@ -130,7 +130,9 @@ def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats, cv2:
     """σ²_gh (K, K): a relative variance per class from the audited units, scaled to fit ŵ.
 
     The sum over a predicted class of M(typical² + σ²) is its known Σy². With heavy tails that says
-    more of the variance than any test set does. A class's own variance counts as far as n units
+    more of the variance than any test set does. What is missing goes to the cells in proportion to
+    (Mσ²)², as their variances err in proportion to themselves: a class of large values decides ŵ,
+    which says nothing of the others. A class's own variance counts as far as n units
     can tell it: a lognormal of that cv² has kurtosis w⁴ + 2w³ + 3w² − 3, w = 1 + cv².
     """
     relative = np.ones(len(typical))
@@ -143,9 +145,10 @@ def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats, cv2:
         few = 0.5 * (w**4 + 2 * w**3 + 3 * w**2 - 4)  # (kurtosis − 1)/2
         relative = (found + few * pooled) / (freedom + few)
     sigma2 = np.maximum(relative, LEAST)[:, None] * typical**2
-    left = w_hat - (M * typical**2).sum(axis=0)
-    factor = left / np.maximum((M * sigma2).sum(axis=0), 1e-300)
-    return np.asarray(sigma2 * np.clip(factor, LEAST_FACTOR, None))
+    part = M * sigma2
+    left = w_hat - (M * typical**2).sum(axis=0) - part.sum(axis=0)
+    factor = 1.0 + left * part / np.maximum((part**2).sum(axis=0), 1e-300)
+    return np.asarray(sigma2 * np.maximum(factor, LEAST_FACTOR))
 
 
 def _log_apart(cell: Floats, error: Floats, size_g: Floats) -> Floats:

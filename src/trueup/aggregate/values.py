@@ -35,6 +35,16 @@ FLOOR = 0.01
 ROUNDING = 1e-13
 
 
+class Part(NamedTuple):
+    """What the cells' totals are made of, as in the module's docstring: M∘k, A and D, m and V."""
+
+    k: Floats
+    A: Floats
+    D: Floats
+    m: Floats
+    V: Floats
+
+
 def totals_given_allocation(
     M: NDArray[np.int64],
     u_hat: Floats,
@@ -79,12 +89,27 @@ def _scaled(
     tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
     if audited is None:
         sigma2 = class_variances(cells, u_hat, w_hat, tau2, signed)
-        part = _Part(np.zeros_like(cells), cells, sigma2[:, :, None] * cells,
+        part = Part(np.zeros_like(cells), cells, sigma2[:, :, None] * cells,
                      np.full_like(v, y_bar), np.full_like(v, tau2))  # fmt: skip
     else:
         M = cells.mean(axis=0)
         means = learn_means(audited, M, w_hat, y_bar, tau2, signed, len(cells), rng)
         part = _given(cells, means)
+    return draw_totals(part, cells, u_hat, variance, rng, signed)
+
+
+def draw_totals(
+    part: Part,
+    cells: Floats,
+    u_hat: Floats,
+    variance: float,
+    rng: np.random.Generator,
+    signed: bool,
+) -> tuple[Floats, Floats]:
+    """Draw u given û and the parts of the cells' totals, with weights."""
+    v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
+    N, T = v_hat.sum(), u_hat.sum()
+    even = np.zeros(len(cells))
     k, A, D, m, V = part
     a = np.einsum("rgh->rg", A)
     B = D + (V * a)[:, :, None] * A
@@ -111,21 +136,11 @@ def _scaled(
     return draw_simplex_normal(mean, cov, T, rng)
 
 
-class _Part(NamedTuple):
-    """What the cells' totals are made of, as in the module's docstring: M∘k, A and D, m and V."""
-
-    k: Floats
-    A: Floats
-    D: Floats
-    m: Floats
-    V: Floats
-
-
-def _given(cells: Floats, means: Means) -> _Part:
+def _given(cells: Floats, means: Means) -> Part:
     """The parts of U given the means that audited values leave open, and the class variances."""
     A = cells * means.slope
     D = cells**2 * means.own + cells * means.sigma2
-    return _Part(cells * means.known, A, D, means.m, means.V)
+    return Part(cells * means.known, A, D, means.m, means.V)
 
 
 def class_variances(M: Floats, u_hat: Floats, w_hat: Floats, tau2: float, signed: bool) -> Floats:

@@ -5,7 +5,7 @@ A unit is seen through a = y·1[s=g] and f = y·1[ŝ=g] for each class g, with y
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import Table, check_value_kind, plain, refuse_missing, require_columns
 
 LEAST_CLUSTERS = 3
+UNEQUAL, FEW = 4.5, 4.0
+"""Units for each one that they are worth, and units that a class is worth. Where most test sets
+are beyond the first or below the second, 95% intervals covered 79% to 92%; elsewhere 91% to 98%
+(`python studies/unequal.py`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +140,86 @@ def _of_clusters(z: Floats, cluster: Integers | None) -> Floats:
         z = np.stack([np.bincount(at, row) for row in z])
     m = z.shape[1]
     return np.asarray(m / max(m - 1, 1) * (z**2).sum(axis=1))
+
+
+def kish(weight: Floats) -> float:
+    """(Σw)²/Σw²: how many units of equal weight would tell as much; 0 without any."""
+    squares = float((weight**2).sum())
+    return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def freedom(units: Units) -> float:
+    """Degrees of freedom of the variance of `weighted_difference`, at least 1.
+
+    Kish's number of units in each stratum, or of its clusters, less one. With equal probabilities
+    it is n − 1. Units drawn for certain do not count.
+    """
+    assert units.pi is not None
+    w = np.where(units.pi < 1, 1 / units.pi, 0.0)
+    stratum = np.zeros(len(w), np.int64) if units.stratum is None else units.stratum
+    found = 0.0
+    for j in np.unique(stratum):
+        mine = w[stratum == j]
+        if units.cluster is not None:
+            mine = np.bincount(units.cluster[stratum == j], mine)
+        found += max(kish(mine) - 1, 0.0)
+    return max(found, 1.0)
+
+
+def few_behind(units: Units, classes: Sequence[Hashable]) -> list[str]:
+    """Say that too few units decide a figure, as the weights of the others are far smaller."""
+    assert units.pi is not None
+    part = np.where(units.pi < 1, np.abs(units.y) / units.pi, 0.0)
+    size, worth = int((part > 0).sum()), kish(part)
+    found = []
+    if size > UNEQUAL * worth:
+        found.append(
+            f"The weights 1/probability are so unequal that the {size:,} audited units tell no "
+            f"more than {worth:.0f} of equal weight would: a few of them decide the figures, and "
+            "the intervals are too narrow. Audit more of the units that had small probabilities."
+        )
+    every = [kish(part[units.g == g]) for g in range(len(classes))]
+    partly = [
+        (units.pi[units.g == g] < 1).any() or not (units.g == g).any() for g in range(len(classes))
+    ]
+    named = [c for c, k, p in zip(classes, every, partly, strict=True) if k < FEW and p]
+    if named:
+        found.append(
+            f"With their weights, the audited units of true class {named[:5]} count as fewer than "
+            f"{FEW:.0f}: the interval may be too narrow. Audit more units, first those that are "
+            "likely to be of that class."
+        )
+    return found
+
+
+class Clusters(NamedTuple):
+    """Design effects of the test set's predicted classes and values, and degrees of freedom."""
+
+    predictions: float
+    values: float
+    freedom: int
+
+
+def cluster_effects(units: Units, v_hat: Integers) -> Clusters:
+    """How many times clusters make the variance that of independent units, at least 1.
+
+    Of predictions: what Pearson's chi-square against v̂/N is on average, over its degrees of freedom
+    (Rao and Scott 1981). Of values: the variance of the mean rank.
+    """
+    assert units.cluster is not None
+    n, occurs = len(units.h), np.flatnonzero(v_hat > 0)
+    share = v_hat[occurs] / v_hat.sum()
+    f = (units.h == occurs[:, None]).astype(float)
+    z = f - f.mean(axis=1, keepdims=True)
+    chi2 = (_of_clusters(z, units.cluster) / share).sum() / n
+    rank = np.unique(units.y, return_inverse=True)[1].astype(float)
+    r = (rank - rank.mean())[None]
+    alone, together = float(_of_clusters(r, None)[0]), float(_of_clusters(r, units.cluster)[0])
+    return Clusters(
+        max(float(chi2) / max(len(occurs) - 1, 1), 1.0),
+        max(together / alone, 1.0) if alone > 0 else 1.0,
+        int(units.cluster.max()),
+    )
 
 
 def design_effect(units: Units, v_hat: Integers) -> float:

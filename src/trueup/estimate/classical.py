@@ -311,9 +311,10 @@ def _point(
     interval: float,
     warnings: list[str],
     tuning: Floats | None = None,
+    freedom: float | None = None,
 ) -> Answer:
-    sd = np.sqrt(variance)
-    half = special.ndtri((1 + interval) / 2) * sd
+    sd, end = np.sqrt(variance), (1 + interval) / 2
+    half = (special.ndtri(end) if freedom is None else special.stdtrit(freedom, end)) * sd
     info: dict[str, Any] = {"warnings": warnings}
     if tuning is not None:
         info["tuning"] = tuning.tolist()

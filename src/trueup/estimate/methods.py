@@ -8,7 +8,16 @@ import numpy as np
 
 from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
-from trueup.audit.units import Units, design_effect, fewer, weighted_difference
+from trueup.audit.units import (
+    Clusters,
+    Units,
+    cluster_effects,
+    design_effect,
+    few_behind,
+    fewer,
+    freedom,
+    weighted_difference,
+)
 from trueup.count.counts import Counts, split
 from trueup.count.reliability import given_probabilities
 from trueup.draws.base_rates import columns, draw_beta
@@ -53,7 +62,10 @@ def estimate_units(
     if units.pi is not None:
         lam = float(settings.method == "difference")  # otherwise "test_set"
         figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
-        answer = classical._point(figures, variance, settings.interval, [])
+        told = few_behind(units, counts.classes)
+        answer = classical._point(
+            figures, variance, settings.interval, told, freedom=freedom(units)
+        )
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design
@@ -62,7 +74,8 @@ def estimate_units(
         return estimate(counts, settings, native)
     effect = design_effect(units, counts.v_hat)
     answer = _clustered(counts, settings, effect)
-    result = finish(answer, counts, settings, native)
+    alike = cluster_effects(units, counts.v_hat)
+    result = finish(answer, counts, settings, native, clusters=alike)
     result.info["design_effect"] = effect
     return result
 
@@ -102,10 +115,12 @@ def finish(
     settings: Settings,
     native: Callable[[dict[str, list[Any]]], Any],
     periods: bool = False,
+    clusters: Clusters | None = None,
 ) -> Estimate:
     """Summarise the answer of a method, and record how it was made.
 
-    With `periods` the test set is of some of them: it need not look like the whole.
+    With `periods` the test set is of some of them: it need not look like the whole. Units of one
+    of the `clusters` were drawn together.
     """
     figures = summarise(answer, counts.naive, settings.interval)
     for name, x in figures.items():
@@ -129,7 +144,7 @@ def finish(
         "rhat": None,
         "version": __version__,
     }
-    warnings = [*cautions(counts, settings, periods), *answer.info.get("warnings", ())]
+    warnings = [*cautions(counts, settings, periods, clusters), *answer.info.get("warnings", ())]
     n = int(counts.n.sum())
     lower, upper = figures["lower"], figures["upper"]
     if alike_values(counts, settings) and lower is not None and upper is not None:

@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.audit.units import Clusters
 from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
@@ -34,7 +35,9 @@ FEW = 5
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
 
 
-def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[str]:
+def cautions(
+    counts: Counts, settings: Settings, periods: bool = False, clusters: Clusters | None = None
+) -> list[str]:
     """Return every caution that these data and settings call for, in plain words."""
     method, design = settings.method, settings.design
     if method == "naive":
@@ -108,7 +111,7 @@ def cautions(counts: Counts, settings: Settings, periods: bool = False) -> list[
             )
             break
     if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
-        doubts = design_doubts(counts, settings.overlap)
+        doubts = design_doubts(counts, settings.overlap, clusters=clusters)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if method == "joint" and not settings.from_population:
         found.append(

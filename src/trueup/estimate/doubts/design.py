@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueup.audit.units import Clusters
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.parts import Parts
+from trueup.numerics import special
 from trueup.numerics.arrays import Integers, Rng
 
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
@@ -22,11 +24,19 @@ LEAST_UNITS = 20
 """Test units whose mean score is near enough to normal."""
 
 
-def design_p_value(n: Integers, v_hat: Integers, *, overlap: bool, rng: Rng) -> float | None:
+def design_p_value(
+    n: Integers,
+    v_hat: Integers,
+    *,
+    overlap: bool,
+    rng: Rng,
+    clusters: Clusters | None = None,
+) -> float | None:
     """P-value: how often a random test set differs at least this much from the population.
 
     Pearson's chi-square of the test set's column totals against v̂/N; drawn without replacement
-    when the audited units are in the population. None when there is nothing to compare.
+    when the audited units are in the population. None when there is nothing to compare. Of units in
+    `clusters` it is divided by their design effect and has an F distribution (Rao and Scott 1981).
     """
     found, size, N = n.sum(axis=0), int(n.sum()), int(v_hat.sum())
     if size == 0 or (overlap and (found > v_hat).any()):
@@ -38,6 +48,11 @@ def design_p_value(n: Integers, v_hat: Integers, *, overlap: bool, rng: Rng) -> 
         return None
     expected = size * v_hat[occurs] / N
     statistic = ((found[occurs] - expected) ** 2 / expected).sum()
+    if clusters is not None:
+        shrink = 1 - (size - 1) / (N - 1) if overlap else 1.0
+        K = len(expected) - 1
+        F = statistic / shrink / clusters.predictions / K
+        return float(special.fdtrc(K, K * clusters.freedom, F))
     if expected.min() >= EXPECTED_ENOUGH:
         shrink = 1 - (size - 1) / (N - 1) if overlap and N > 1 else 1.0
         return chi_square_tail(int(occurs.sum()) - 1, statistic / shrink)
@@ -97,28 +112,33 @@ class Doubt(NamedTuple):
 
 
 def design_doubts(
-    counts: Counts, overlap: bool, parts: Mapping[str, Parts] | None = None
+    counts: Counts,
+    overlap: bool,
+    parts: Mapping[str, Parts] | None = None,
+    clusters: Clusters | None = None,
 ) -> list[Doubt]:
     """Test a test set called random in everything that both tables share, one p-value each.
 
     Its predicted classes, its values (the mean of the logs' scores of their bands), and the groups
     and strata of `parts`, by name. P-values are adjusted by Bonferroni. With `counts.within`, the
     strata have rates of their own: predicted classes are tested within each of them, and how many
-    units were audited in each is not.
+    units were audited in each is not. Units of one of the `clusters` may be alike.
     """
     rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
     strata = counts.within
     cells = [(counts.n, counts.v_hat)]
     if strata is not None:
         cells = [*zip(strata.n, strata.v_hat, strict=True)]
-    tested = [design_p_value(n, v_hat, overlap=overlap, rng=rng) for n, v_hat in cells]
+    tested = [
+        design_p_value(n, v_hat, overlap=overlap, rng=rng, clusters=clusters) for n, v_hat in cells
+    ]
     p_values = [p for p in tested if p is not None]
     worst = min(1.0, len(p_values) * min(p_values)) if p_values else None
     found = [("predicted classes", worst)]
     shown = counts
     if strata is not None and p_values:
         shown = strata.part(tested.index(min(p_values)))
-    mean = _mean_score(counts, overlap) if strata is None else None
+    mean = _mean_score(counts, overlap, clusters) if strata is None else None
     found.append(("values", None if mean is None else mean[0]))
     for name, part in (parts or {}).items():
         if part.counts is strata:
@@ -163,7 +183,9 @@ def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
     )
 
 
-def _mean_score(counts: Counts, overlap: bool) -> tuple[float, float] | None:
+def _mean_score(
+    counts: Counts, overlap: bool, clusters: Clusters | None
+) -> tuple[float, float] | None:
     """P-value and sign of the test set's mean score of the value against the population's."""
     cells = counts.bands
     if cells is None or cells.u_hat is None or getattr(cells, "strata", 1) > 1:
@@ -180,4 +202,7 @@ def _mean_score(counts: Counts, overlap: bool) -> tuple[float, float] | None:
     if size < LEAST_UNITS or var <= 0:
         return None
     t = (float((n * z).sum() / size) - mean) / np.sqrt(var / size)
+    if clusters is not None:
+        t /= np.sqrt(clusters.values)
+        return float(2 * special.stdtr(clusters.freedom, -abs(t))), t
     return erfc(abs(t) / np.sqrt(2)), t

@@ -11,6 +11,7 @@ import numpy as np
 
 from trueup.aggregate.allocation import allocate, squares
 from trueup.aggregate.means import Audited
+from trueup.aggregate.series import totals_of_periods
 from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts, split
 from trueup.draws.settings import Settings
@@ -100,19 +101,23 @@ def _allocated(
     if settings.values_carry and counts.t is not None:
         t2 = None if counts.t2 is None else counts.t2.sum(axis=0)
         audited = Audited(counts.n.sum(axis=0), counts.t.sum(axis=0), t2)
-    u, carried = np.empty(beta.shape), _Carried(panel, rng)
-    for t in range(beta.shape[1]):
-        c = beta[:, t, :, None] * (P if P.ndim == 3 else P[:, t])
-        c /= c.sum(axis=1, keepdims=True)
-        part = rest.part(t)
-        M = carried.allocate(c, part.v_hat)
-        if part.u_hat is None:
-            u[:, t] = M.sum(axis=2)
-        else:
-            u[:, t], _ = totals_given_allocation(
-                M, part.u_hat, squares(part), rng, rest.signed, audited
-            )
+    carried, T = _Carried(panel, rng), beta.shape[1]
+    M = np.stack([carried.allocate(_columns(beta, P, t), rest.v_hat[t]) for t in range(T)], axis=1)
+    if rest.u_hat is None:
+        return np.asarray(M.sum(axis=3), dtype=np.float64)
+    w_hat = np.stack([squares(rest.part(t)) for t in range(T)])
+    if audited is not None:
+        return totals_of_periods(M, rest.u_hat, w_hat, rng, rest.signed, audited)
+    u = np.empty(beta.shape)
+    for t in range(T):  # each has means of its own
+        u[:, t], _ = totals_given_allocation(M[:, t], rest.u_hat[t], w_hat[t], rng, rest.signed)
     return u
+
+
+def _columns(beta: Floats, P: Floats, t: int) -> Floats:
+    """Pr(true | predicted) in period t, (R, K, L)."""
+    c = beta[:, t, :, None] * (P if P.ndim == 3 else P[:, t])
+    return np.asarray(c / c.sum(axis=1, keepdims=True))
 
 
 class _Carried:

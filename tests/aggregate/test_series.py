@@ -1,0 +1,52 @@
+"""Totals of periods: the error of mean values is one for all of them."""
+
+import numpy as np
+import pytest
+from tests.seeds import more
+
+from trueup.aggregate.means import Audited
+from trueup.aggregate.series import totals_of_periods
+
+P = np.array([[0.8, 0.2], [0.1, 0.9]])
+
+
+def sums(g, h, t, y, T=3):
+    """Units and values (T, 2, 2) per period, true and predicted class."""
+    at = (t * 2 + g) * 2 + h
+    return np.bincount(at, y, minlength=4 * T).reshape(T, 2, 2)
+
+
+def test_the_sum_of_periods_is_covered(rng):
+    """With means drawn for each period by itself, it was 75% of the time."""
+    covered = []
+    for _ in range(more(150)):
+        t = np.repeat(np.arange(3), 1500)
+        g = (rng.random(4500) > np.array([0.12, 0.22, 0.32])[t]).astype(int)
+        h = (rng.random(4500) > P[g, 0]).astype(int)
+        y = rng.lognormal(0, 1, 4500) * np.where(g == 0, 20, 1)
+        audit = np.zeros(4500, bool)
+        audit[rng.choice(np.flatnonzero(t == 1), 200, replace=False)] = True
+        n, s, s2 = (sums(g[audit], h[audit], t[audit], y[audit] ** k).sum(axis=0) for k in range(3))
+        rest = ~audit
+        M, u, w = (sums(g[rest], h[rest], t[rest], y[rest] ** k) for k in range(3))
+        audited = Audited(n.astype(int), s, s2)
+        M = np.repeat(M[None].astype(int), 300, axis=0)
+        drawn = totals_of_periods(M, u.sum(axis=1), w.sum(axis=1), rng, False, audited)
+        assert drawn.sum(axis=2) == pytest.approx(np.tile(u.sum(axis=(1, 2)), (300, 1)))
+        low, high = np.quantile(drawn[:, :, 0].sum(axis=1), [0.025, 0.975])
+        covered.append(low <= u[:, 0].sum() <= high)
+    # 0.02 for normal means of lognormal values
+    assert np.mean(covered) > 0.93 - 5 * np.sqrt(0.93 * 0.07 / len(covered))
+
+
+def test_signed_values_given_the_truth(rng):
+    """Without noise, means that û determines are found whatever the audited values say."""
+    M = np.array([[[80, 10], [20, 90]], [[40, 30], [10, 120]], [[70, 5], [60, 65]]])
+    theta = np.array([[3.0, 3.0], [-1.0, -1.0]])
+    u = M * theta
+    n = np.array([[20, 5], [5, 20]])
+    audited = Audited(n, n * theta, n * (theta**2 + 1e-6))
+    w = (M * (theta**2 + 1e-6)).sum(axis=1)
+    many = np.repeat(M[None], 400, axis=0)
+    drawn = totals_of_periods(many, u.sum(axis=1), w, rng, True, audited)
+    assert drawn.mean(axis=0) == pytest.approx(u.sum(axis=2), abs=1.0)
