@@ -153,11 +153,12 @@ def _assumed(
         g = int(seen.argmax())
         if seen[g] <= MUCH:
             return []
+        points = 100 * min(seen[g], p[g])  # a recall can fall to 0 at most
         return [
             f"The audits of {list(named)} do not differ by more than chance, so error rates are "
             f"assumed to be the same in all periods. But with {total[g]:,} test units of class "
-            f"{counts.classes[g]!r} a recall that changes by {seen[g]:.0%} would hardly be seen, "
-            "and growth may then be wrong. Audit more units of that class."
+            f"{counts.classes[g]!r}, even a recall that falls by {points:.0f} points may not be "
+            "seen, and growth may then be wrong. Audit more units of that class."
         ]
     where = f"only period {named[0]!r} was audited"
     if settings.design == "shifted":
