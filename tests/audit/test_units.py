@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from tests.seeds import more
-from trueup.estimate.design import design_p_value
 
 from trueup.audit.units import (
     Units,
@@ -14,6 +13,7 @@ from trueup.audit.units import (
     freedom,
     weighted_difference,
 )
+from trueup.estimate.doubts.design import design_p_value
 
 SIDES = np.arange(2)[:, None]
 

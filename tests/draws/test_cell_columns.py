@@ -8,7 +8,7 @@ from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, SCALE, learn_columns
-from trueup.draws.cells.frame import Frame, frame, implied_slopes
+from trueup.draws.cells.frame import ROUGH, Frame, frame, implied_slopes
 from trueup.draws.cells.tables import tables_of
 
 K, H, B = 2, 2, 4
@@ -98,7 +98,7 @@ def test_slopes_are_those_of_two_normals(rng):
     n = np.array([[np.round(400 * p), np.round(40 * p)] for p in density]).astype(int)
     slopes, errors = implied_slopes(n, n.sum(axis=0), score)
     assert slopes[1] - slopes[0] == pytest.approx(2.0, abs=0.02)
-    assert (errors < 0.1).all()
+    assert (errors**2 - (ROUGH * slopes) ** 2 < 0.1**2).all()
 
 
 def test_units_count_by_how_many_they_stand_for():

@@ -362,6 +362,7 @@ def test_allocations_keep_to_what_exists(rng):
         assert (given >= 0).all()
         assert (given <= capacity).all()
     assert allocate_units(100, [0, 1], [500, 500]).tolist() == [2, 98]
+    assert allocate_units(3, [1, 1], [0, 0]).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

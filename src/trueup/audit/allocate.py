@@ -23,7 +23,7 @@ def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike) -> Integers:
     if floor.sum() > n:  # too few for that: by size
         floor, weight = np.zeros_like(capacity), capacity.astype(float)
     # without weight, by size: but only where the strata with weight are full
-    weight = weight / max(weight.sum(), 1e-300) + 1e-9 * capacity / capacity.sum()
+    weight = weight / max(weight.sum(), 1e-300) + 1e-9 * capacity / max(capacity.sum(), 1)
     low, high = 0.0, 2e9 * (capacity.sum() + 1)
     for _ in range(200):  # the level at which clipped shares add up to n
         level = (low + high) / 2
