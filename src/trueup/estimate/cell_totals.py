@@ -38,8 +38,8 @@ RHAT, PART = 1.05, 4
 1.05 or fewer than a quarter of the draws are effective, one more batch is drawn, up to six. With 80
 short chains R-hat is about √(1 + 1/E), E the effective draws of one chain."""
 MOST_NUMBERS = 50_000
-"""Numbers in one array of the chains, at most: larger ones do not stay in a processor's cache. Fewer
-chains take several draws of each state."""
+"""Numbers in one array of the chains, at most: larger ones do not stay in a processor's cache.
+Fewer chains take several draws of each state."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 FEW = 200
