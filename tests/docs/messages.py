@@ -383,6 +383,8 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=500, method="test_set")
     sums = {"predicted_sums": [20.0, 90.0], "sample_of": 500}
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], **sums)
+    losses = "predicted,true,y\na,a,-1\na,a,2\nb,b,3\nb,b,-4\na,b,1\n"
+    yield from warned(tu.correct, *_files(losses, losses), value="y", seed=1)
     weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
     yield raised(tu.correct, *weighed, weight="w")
     yield raised(tu.correct, *weighed, weight="w", by="w")
