@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution
+from scipy.stats import gamma as gamma_distribution
 
 from trueup.aggregate.groups.allocate import (
     _scan,
@@ -20,6 +21,7 @@ from trueup.aggregate.groups.base_rates import LENGTH, base_rates
 from trueup.aggregate.groups.concentration import fit_groups
 from trueup.aggregate.groups.draw import Whole, correct_groups
 from trueup.aggregate.groups.quantiles import mid_quantiles
+from trueup.aggregate.groups.ranks import log_ranks, of_ranks
 from trueup.aggregate.groups.values import mean_values
 from trueup.count.counts import make_counts, split
 from trueup.draws.base_rates import columns
@@ -465,25 +467,17 @@ def exact_concentration(P, v_hat, beta):
     return answer
 
 
-SLOW_CHAIN = pytest.mark.xfail(
-    strict=False, reason="κ has not arrived in 3 of 10 such data: the chain forgets too slowly"
-)
-
-
-@pytest.mark.parametrize(
-    ("kappa", "accuracy"),
-    [pytest.param(1.0, 0.7, marks=SLOW_CHAIN), (0.3, 0.8), (1000.0, 0.8)],
-)
+@pytest.mark.parametrize(("kappa", "accuracy"), [(1.0, 0.7), (0.3, 0.8), (1000.0, 0.8)])
 def test_the_concentration_agrees_with_a_grid(kappa, accuracy, rng):
     """Classes that are hard to tell apart: κ has arrived although all chains start at 10."""
     P, B, N = np.array([[accuracy, 1 - accuracy], [1 - accuracy, accuracy]]), 150, 15
     v = rng.binomial(N, rng.beta(0.15 * kappa, 0.85 * kappa, B))
     x = rng.binomial(v, accuracy) + rng.binomial(N - v, 1 - accuracy)
     v_hat = np.stack([x, N - x], axis=1)
-    beta = base_rates(repeat(P, 400), v_hat.sum(axis=0))
+    beta = base_rates(repeat(P, 1000), v_hat.sum(axis=0))
     log_kappa, sd, mu, sd_mu = exact_concentration(P, v_hat, beta[0])
-    prior = fit_groups(repeat(P, 400), beta, v_hat, np.zeros((B, 2)), rng)
-    # 20 chains that forget in about 20 steps are worth 50 draws or more
+    prior = fit_groups(repeat(P, 1000), beta, v_hat, np.zeros((B, 2)), rng)
+    # 50 chains that forget in about 15 steps; over 60 seeds the error was that of 40 to 100 draws
     assert abs(np.log(prior.kappa).mean() - log_kappa) < 5 * sd / np.sqrt(50)
     assert abs(prior.mu[:, 0].mean() - mu) < 5 * sd_mu / np.sqrt(50)
 
@@ -508,3 +502,16 @@ def test_mean_values_are_held_to_what_squares_allow():
     r = mean_values(np.array([[10.0, 90.0]]), np.array([[0.5, 1e-9]]), 100, squares=100.0)
     assert r[0, 0] == pytest.approx(0.2)
     assert r[0, 1] == pytest.approx(np.sqrt(100 / 1e-7))
+
+
+def test_ranks_of_gammas_are_undone():
+    """Also far below the least float, where both branches meet, and in the upper tail."""
+    log_y = np.array([-5000.0, -200.0, -31.0, -29.0, 0.0, 3.0])[:, None]
+    a = np.array([1e-3, 0.1, 1.0, 40.0])
+    log_rank = log_ranks(log_y, a)
+    some = (log_rank > -200) & (log_rank < -1e-9)  # no state is farther away
+    assert some.sum() >= 10
+    assert of_ranks(log_rank, a)[some] == pytest.approx(np.broadcast_to(log_y, some.shape)[some])
+    with np.errstate(divide="ignore"):
+        exact = gamma_distribution.logcdf(np.exp(log_y[3:]), a)
+    assert log_rank[3:][some[3:]] == pytest.approx(exact[some[3:]])

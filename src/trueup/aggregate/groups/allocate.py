@@ -122,17 +122,18 @@ def allocate_groups(
     *,
     moves: int | None = None,
     start: Near | None = None,
+    at: Floats | None = None,
 ) -> Integers:
     """Draw u (R, G, K): how many units of each true class G groups have, given P and a.
 
     `P` (R, K, L) are draws of the contingency matrix, `a` (R, K) the concentrations κμ of the
     groups' base rates on each, `v_hat` (G, L) the groups' units; `known` (G, K) units of each true
-    class besides inform β_b. `moves` and `start` are those of `draw_rates`.
+    class besides inform β_b. `moves`, `start` and `at` are those of `draw_rates`.
     """
     (R, K, L), G = P.shape, len(v_hat)
     P = np.maximum(P, TINY)
     shape = a.T[:, None, :] + (known.T[:, :, None] if known.any() else 0.0)  # (K, G or 1, R)
-    beta = draw_rates(np.moveaxis(P, 0, -1), shape, v_hat, rng, moves=moves, start=start)
+    beta = draw_rates(np.moveaxis(P, 0, -1), shape, v_hat, rng, moves=moves, start=start, at=at)
     b, h, v, top = find_cells(beta.mean(axis=0), P.mean(axis=0), v_hat)
     r = np.arange(R)[:, None]  # draws side by side, as if they were more groups and labels
     every = Cells((r * G + b).ravel(), (r * L + h).ravel(), np.tile(v, R), np.tile(top, R))

@@ -39,13 +39,15 @@ def draw_rates(
     *,
     moves: int | None = None,
     start: Near | None = None,
+    at: Floats | None = None,
 ) -> Floats:
     """Draw β (R, G, K) of G groups.
 
     `rows` (K, L, R) are draws of P, none of them 0, and `shape` (K, G or 1, R) is α: the prior's
     concentrations and the known units of each true class. `v_hat` (G, L) are units per group and
     predicted class, `moves` the proposals on each draw of P. `start` is what `find_near` returns
-    near these draws; by default it is found at their mean.
+    near these draws; by default it is found at their mean. `at` (R, G, K) is log β of chains that
+    are on their way, one for each draw.
     """
     shape, (G, _) = np.maximum(shape, TINY), v_hat.shape
     K, _, R = rows.shape
@@ -56,21 +58,23 @@ def draw_rates(
     P, alpha = np.ascontiguousarray(rows[order].transpose(2, 0, 1)), shape[order].transpose(2, 1, 0)
     beta, few, back = np.empty((R, G, K)), v_hat.sum(axis=1) <= FEW, np.argsort(order)
     side = -(-R // LENGTH)  # chains side by side; chain i goes through i, side + i, …
-    side = min(R, max(side, BLOCK // (2 * G * K)))
+    side = R if at is not None else min(R, max(side, BLOCK // (2 * G * K)))
     each = max(1, BLOCK // (K * side))
     for kind, usual in ((few, FEW_MOVES), (~few, MOVES)):
         for some in np.split(np.flatnonzero(kind), range(each, int(kind.sum()), each)):
             if len(some):
                 v, near = v_hat[some].astype(float), start.of(some)
                 own = alpha if alpha.shape[1] == 1 else alpha[:, some]
-                found = _chain(P, own, v, near, side, moves or usual, rng)
+                here = None if at is None else at[:, some][..., order]
+                found = _chain(P, own, v, near, side, moves or usual, rng, here)
                 beta[:, some] = np.maximum(found, TINY)[..., back]
     return beta
 
 
 def _chain(
-    P: Floats, alpha: Floats, v: Floats, near: Near, side: int, moves: int, rng: Rng
-) -> Floats:
+    P: Floats, alpha: Floats, v: Floats, near: Near, side: int, moves: int, rng: Rng,
+    at: Floats | None = None,
+) -> Floats:  # fmt: skip
     """Propose and accept, from one draw of P to the next; return the shares (R, G, K)."""
     single = v.sum(axis=1).max() <= LARGE and alpha.min() > SMALL
     kind = np.float32 if single else np.float64
@@ -79,12 +83,14 @@ def _chain(
     for begin in range(0, len(P), side):
         part = slice(begin, begin + side)
         proposal = Proposal(P[part], np.ascontiguousarray(alpha[part]), v, near)
-        if eps is None:
+        if at is not None:
+            eps, x, weight = proposal.find(at.astype(kind), rng)
+        elif eps is None:
             eps, x, weight = proposal.draw(rng)
         else:
             eps = eps[: len(proposal.P)]
             x, weight = proposal.weigh(eps)
-        for _ in range(moves + (0 if begin else MORE)):
+        for _ in range(moves + (0 if begin or at is not None else MORE)):
             new, there, its = proposal.draw(rng)
             accept = rng.standard_exponential(weight.shape) > weight - its
             np.copyto(weight, its, where=accept)

@@ -68,6 +68,14 @@ class Proposal:
                 eps[r, g] = self._undo(log_gamma(alpha + self.N[g, None] * one, rng), r, g)
         return eps, *self.weigh(eps)
 
+    def find(self, log_beta: Floats, rng: Rng) -> tuple[Floats, Floats, Floats]:
+        """Return the same as `draw` for rates β (R, G, K), with a total that is drawn."""
+        total = np.broadcast_to(_sum(self.alpha) + self.N, log_beta.shape[:2])
+        x = log_beta + log_gamma(total, rng)[..., None]
+        r, g = np.indices(total.shape).reshape(2, -1)
+        eps = self._undo(x[r, g], r, g).reshape(x.shape)
+        return eps, *self.weigh(eps)
+
     def weigh(self, eps: Floats) -> tuple[Floats, Floats]:
         """Return x and the log of target over proposal at ε, wherever that came from."""
         ratio = np.exp(eps)
@@ -90,7 +98,7 @@ class Proposal:
         return x, target - most - np.log(np.exp(free - most) + np.exp(corner - most))
 
     def _undo(self, x: Floats, r: NDArray[np.intp], g: NDArray[np.intp]) -> Floats:
-        """ε of x that came from a corner."""
+        """ε of x that came from elsewhere: a corner, or where a chain is."""
         e = x - self.log_m[r, g]
         for k in range(e.shape[1] - 1, 0, -1):
             apart = np.minimum(np.exp(np.minimum(e[:, k], 50.0)), MOST) - 1
@@ -108,9 +116,11 @@ def _find_mode(
     """
     T, least = P.swapaxes(1, 2), np.finfo(P.dtype).tiny
     square = T**2
-    m = np.exp(near.log_m)
+    total = _sum(alpha) + v.sum(axis=1)  # of λ at the mode, whatever α was when `near` was found
+    start = near.log_m + np.log(total / _sum(np.exp(near.log_m)))[..., None]
+    m = np.exp(start)
     slope = alpha + m * ((v / np.maximum(m @ P, least)) @ T) - m
-    x = near.log_m + np.clip(_times(slope, near.inverse), -FAR, FAR)
+    x = start + np.clip(_times(slope, near.inverse), -FAR, FAR)
     for step in range(steps + 1):
         m = np.exp(x)
         pi = np.maximum(m @ P, least)
