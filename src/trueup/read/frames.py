@@ -7,7 +7,6 @@ sums are exact, and `low`, the remainder. docs/tables.md says how small the roun
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
@@ -18,15 +17,11 @@ import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
-from trueup.read.libraries import collect, kind_of, reading
+from trueup.read.libraries import collect, kind_of, reading, score_band, value_band
+from trueup.read.lots import lowest
 from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
 from trueup.read.table import (
-    ABOVE,
-    BELOW,
     CONTRADICTS,
-    LEAST_VALUE,
-    NEGATIVE,
-    NEGATIVE_SCORE,
     NO_BAND,
     TIE,
     BySize,
@@ -35,9 +30,7 @@ from trueup.read.table import (
     Rows,
     Score,
     Table,
-    lot,
     plain,
-    refuse_missing,
 )
 
 # For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
@@ -96,10 +89,7 @@ class FrameTable(Table):
         return made
 
     def _banded(self, name: str, value: str) -> FrameTable:
-        x = nw.col("trueup_x")
-        size = ((x.abs() + LEAST_VALUE).log(2) * 4.0).round(0)
-        size = size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
-        table = self._coded(name, size, {"trueup_x": self._double(value)})
+        table = self._coded(name, value_band(nw.col("trueup_x")), {"trueup_x": self._double(value)})
         band = nw.col(name).fill_null(NO_BAND)
         return FrameTable(table._frame.with_columns(band).to_native(), self.name)
 
@@ -127,20 +117,7 @@ class FrameTable(Table):
             steps.append({"trueup_most": most, "trueup_x": own})
             above = x < nw.col("trueup_most") - TIE
             wrong = nw.when(above).then(float(CONTRADICTS)).otherwise(0.0)
-        # one logarithm: of the size, or of the odds from 0 to 1
-        inside = (x >= 0.0) & (x <= 1.0)
-        other = nw.when(inside).then(1.0 - x + LEAST_VALUE).otherwise(1.0)
-        log = ((x.abs() + LEAST_VALUE) / other).log(2) * float(score.fineness)
-        band = (
-            nw.when(x <= -1.0)
-            .then(float(BELOW) - log * 4.0)
-            .otherwise(
-                nw.when(x < 0.0)
-                .then(float(NEGATIVE_SCORE) - log)
-                .otherwise(nw.when(x <= 1.0).then(log).otherwise(float(ABOVE) + log * 4.0))
-            )
-        )
-        return self._coded(name, band.round(0) + wrong, *steps)
+        return self._coded(name, score_band(x, score.fineness) + wrong, *steps)
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
@@ -303,25 +280,8 @@ class FrameTable(Table):
     def lots(
         self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
     ) -> Lots:
-        """Draw lots; of a table elsewhere only the id, the keys and the size are fetched."""
-        found: dict[tuple[Hashable, ...], list[tuple[float, int, Hashable]]] = {}
-        nulls, (size, rate) = 0, by or (None, 1.0)
-        for i, row in enumerate(self.rows([id, *keys], value=size)):
-            name, *label = map(plain, row)
-            y = 1.0 if size is None else float(label.pop())
-            if name is None:
-                nulls += 1
-            elif y > 0:
-                p = 1.0 if size is None else min(rate * y, 1.0)
-                rank = 0.0 if size is not None and p == 1.0 else lot(seed, name, p)
-                heap, here = found.setdefault(tuple(label), []), (-rank, -i, name)
-                if len(heap) < most:
-                    heapq.heappush(heap, here)
-                elif here > heap[0]:
-                    heapq.heapreplace(heap, here)
-        if nulls:
-            refuse_missing(self, id, nulls)
-        return {k: [name for *_, name in sorted(heap, reverse=True)] for k, heap in found.items()}
+        """Draw lots from the rows: no engine but DuckDB has the number that a lot is."""
+        return lowest(self, id, keys, most, seed, by)
 
     @property
     def native(self) -> Callable[..., Any]:

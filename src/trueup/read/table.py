@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -200,23 +199,6 @@ class Table:
     def native(self) -> Callable[..., Any]:
         """The function that makes a dataframe of the user's own kind; it can be pickled."""
         return local_frame
-
-
-def lot(seed: int, id: object, probability: float = 1.0) -> float:
-    """Return the lot of a unit: the n units with the lowest are a random draw.
-
-    A number from 0 to 1 that the seed and the id decide, so that every engine draws the same units
-    in whatever order it reads them: 53 bits of the MD5 of "seed:id". With a `probability` below 1,
-    Rosén's Pareto order sampling (1997): u/(1 − u) · (1 − π)/π; π = 1 is drawn for certain.
-
-    Examples
-    --------
-    >>> round(lot(7, 12), 6), lot(7, 12, 0.5) < lot(7, 12, 0.4)
-    (0.817729, True)
-    """
-    digest = hashlib.md5(f"{seed}:{id}".encode(), usedforsecurity=False).digest()
-    u = ((int.from_bytes(digest[8:], "little") >> 11) + 0.5) / 2.0**53
-    return u if probability == 1.0 else u / (1 - u) * (1 - probability) / probability
 
 
 def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:
