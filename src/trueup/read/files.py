@@ -204,11 +204,6 @@ class FileTable(DuckTable):
                 "decimal comma, save the file with semicolons between the columns.",
             )
 
-    def first(self, count: int) -> Rows:
-        """Return the first rows as text, with at most 80 characters in a cell."""
-        cells = "left(CAST(COLUMNS(*) AS VARCHAR), 80)"
-        return self._query(f"SELECT {cells} FROM {self._reader()} LIMIT {count}")
-
     def _types(self) -> dict[str, str]:
         return self._described
 

@@ -8,12 +8,14 @@ from typing import Any
 from trueup.api import correct
 from trueup.audit.draw import draw_rows
 from trueup.audit.work_list import MARK
-from trueup.errors import OptionError, TrueupWarning
+from trueup.errors import FileError, OptionError, TrueupWarning
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.present.output import csv_text
 from trueup.read import open_table
-from trueup.read.files import FileTable
+from trueup.read.duck import first_line
+from trueup.read.formats.binary_files import CUT_OFF
+from trueup.read.formats.csv_files import OPTIONS as CSV
 from trueup.read.written import written
 from trueup.study.check import check
 from trueup.web.numbers import check_labels, check_work, names_of, options_of, shown
@@ -32,12 +34,25 @@ DRAWN = ("n", "id", "within", "by_prediction", "size", "predicted", "seed", "dec
 
 def look(path: str) -> dict[str, Any]:
     """Return the columns of a file, their kinds, and its first rows as text."""
-    table = FileTable(path)
-    kinds, rows = table.kinds(), table.first(FEW)
+    kinds, rows = open_table(path, path).kinds(), _first(path)
     first = dict(zip(kinds, rows[0], strict=True)) if rows else {}
     drawn = [str(first.get(name)).startswith(MARK) for name in ("trueup_drawn", "drawn")]
     columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
     return {"columns": columns, "rows": rows, "work_list": any(drawn)}
+
+
+def _first(path: str) -> list[list[str | None]]:
+    import duckdb
+
+    reader = "read_parquet(?)" if path.endswith(".parquet") else f"read_csv(?, {CSV})"
+    sql = f"SELECT left(CAST(COLUMNS(*) AS VARCHAR), 80) FROM {reader} LIMIT {FEW}"
+    try:
+        with duckdb.connect() as connection:
+            return [list(row) for row in connection.execute(sql, [path]).fetchall()]
+    except (duckdb.Error, UnicodeDecodeError) as error:
+        raise FileError(
+            f"{path} must be a readable table; DuckDB says: {first_line(error)}", hint=CUT_OFF
+        ) from None
 
 
 def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
