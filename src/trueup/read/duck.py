@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from trueup.numerics.arrays import Progress
+from trueup.read.columns import Kind, as_text, refuse_missing
 from trueup.read.table import (
     ABOVE,
     BELOW,
@@ -21,13 +22,10 @@ from trueup.read.table import (
     NO_BAND,
     TIE,
     BySize,
-    Kind,
     Lots,
     Rows,
     Score,
     Table,
-    as_text,
-    refuse_missing,
 )
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}

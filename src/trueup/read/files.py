@@ -11,6 +11,7 @@ import duckdb
 
 from trueup.errors import FileError
 from trueup.numerics.arrays import Progress
+from trueup.read.columns import empty_table
 from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
 from trueup.read.formats.binary_files import (
     CUT_OFF,
@@ -28,7 +29,7 @@ from trueup.read.formats.csv_files import (
     plain_types,
 )
 from trueup.read.paths import find
-from trueup.read.table import Rows, empty_table
+from trueup.read.table import Rows
 from trueup.read.written import NUMBERS, first_bytes, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."

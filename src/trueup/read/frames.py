@@ -17,21 +17,11 @@ import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
+from trueup.read.columns import Kind, plain
 from trueup.read.libraries import collect, kind_of, reading, score_band, value_band
 from trueup.read.lots import lowest
 from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
-from trueup.read.table import (
-    CONTRADICTS,
-    NO_BAND,
-    TIE,
-    BySize,
-    Kind,
-    Lots,
-    Rows,
-    Score,
-    Table,
-    plain,
-)
+from trueup.read.table import CONTRADICTS, NO_BAND, TIE, BySize, Lots, Rows, Score, Table
 
 # For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
 LAZY_SIGMA = 1.5 * 2.0**42

@@ -7,15 +7,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError, TrueupError
-from trueup.read.table import (
-    ABOVE,
-    BELOW,
-    LEAST_VALUE,
-    NEGATIVE,
-    NEGATIVE_SCORE,
-    Kind,
-    Table,
-)
+from trueup.read.columns import Kind
+from trueup.read.table import ABOVE, BELOW, LEAST_VALUE, NEGATIVE, NEGATIVE_SCORE, Table
 
 
 @contextmanager

@@ -4,7 +4,8 @@ import hashlib
 import heapq
 from collections.abc import Hashable, Sequence
 
-from trueup.read.table import BySize, Lots, Table, plain, refuse_missing
+from trueup.read.columns import plain, refuse_missing
+from trueup.read.table import BySize, Lots, Table
 
 
 def lot(seed: int, id: object, probability: float = 1.0) -> float:
