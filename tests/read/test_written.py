@@ -235,7 +235,7 @@ def test_a_sheet_that_is_none(tmp_path):
 
 
 def test_dates_in_sheets_are_dates():
-    from trueup.read.sheets import _column
+    from trueup.read.formats.sheets import _column
 
     day = datetime.date(2024, 5, 1)
     assert _column([day, ""], "day", "table", False) == [day, None]

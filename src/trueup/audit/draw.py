@@ -15,14 +15,8 @@ from trueup.audit.work_list import Design, own_columns, units_mark
 from trueup.count.names import names
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import fresh_seed
-from trueup.read.table import (
-    Table,
-    check_value_kind,
-    class_kind,
-    group_kind,
-    plain,
-    require_columns,
-)
+from trueup.read.columns import check_value_kind, class_kind, group_kind, plain, require_columns
+from trueup.read.table import Table
 
 MOST_SHOWN = 30
 """Columns that a work list shows without being asked."""

@@ -9,7 +9,9 @@ import numpy as np
 from trueup.audit.allocate import LEAST, allocate_units
 from trueup.audit.work_list import Design, stratum_name, units_mark
 from trueup.errors import DataError, OptionError, TrueupWarning
-from trueup.read.table import Table, lot, plain
+from trueup.read.columns import plain
+from trueup.read.lots import lot
+from trueup.read.table import Table
 
 MOST = 1_000_000
 Label = tuple[Hashable, ...]

@@ -13,7 +13,8 @@ from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
-from trueup.read.table import Table, check_value_kind, plain, refuse_missing, require_columns
+from trueup.read.columns import check_value_kind, plain, refuse_missing, require_columns
+from trueup.read.table import Table
 
 LEAST_CLUSTERS = 3
 UNEQUAL, FEW = 4.5, 4.0

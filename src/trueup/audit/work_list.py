@@ -10,7 +10,8 @@ import numpy as np
 
 from trueup.count.names import Columns
 from trueup.errors import DataError, OptionError
-from trueup.read.table import Table, Tally, plain
+from trueup.read.columns import plain
+from trueup.read.table import Table, Tally
 
 OWN = ("drawn", "stratum", "units", "probability", "seed")
 """The design of each unit: the draw, its stratum, the stratum's units, probability, and seed."""

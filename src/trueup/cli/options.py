@@ -98,7 +98,7 @@ def labels_of(
     if path is None or column in text:
         return list(words)
     from trueup.read import open_table
-    from trueup.read.table import require_columns
+    from trueup.read.columns import require_columns
 
     kind = require_columns(open_table(path, "predictions"), [column])[column]
     try:

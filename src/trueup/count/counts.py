@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.numerics.arrays import Floats, Integers
-from trueup.read.table import plain
+from trueup.read.columns import plain
 
 Array = TypeVar("Array", Floats, Integers)
 

@@ -17,12 +17,7 @@ from trueup.count.scores import FROM_POPULATION, check_score, score_classes, wit
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import Progress
 from trueup.read.aggregated import looks_aggregated
-from trueup.read.table import (
-    Missing,
-    Score,
-    Table,
-    Tally,
-)
+from trueup.read.table import Missing, Score, Table, Tally
 from trueup.text import quoted
 
 BAND, SCORE_BAND = "trueup band", "trueup score band"

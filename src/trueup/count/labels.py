@@ -6,7 +6,8 @@ from typing import Any
 from trueup.count.counts import a_list
 from trueup.count.names import Columns
 from trueup.errors import ClassError, DataError
-from trueup.read.table import Table, Tally, class_kind, group_kind, plain, require_columns
+from trueup.read.columns import class_kind, group_kind, plain, require_columns
+from trueup.read.table import Table, Tally
 from trueup.text import quoted
 
 MOST_NAMED = 5

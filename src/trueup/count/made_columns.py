@@ -8,14 +8,14 @@ import numpy as np
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.prior import Regression
-from trueup.read.table import (
-    Table,
+from trueup.read.columns import (
     check_value_kind,
     empty_table,
     plain,
     refuse_missing,
     require_columns,
 )
+from trueup.read.table import Table
 
 LEAST = 5  # test units in a bin
 

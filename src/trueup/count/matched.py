@@ -7,7 +7,8 @@ import numpy as np
 
 from trueup.count.names import Columns
 from trueup.errors import DataError
-from trueup.read.table import Kind, Missing, Table, Tally, empty_table, plain, refuse_missing
+from trueup.read.columns import Kind, empty_table, plain, refuse_missing
+from trueup.read.table import Missing, Table, Tally
 
 
 def matched_tally(

@@ -11,7 +11,8 @@ from trueup.count.parts import Figures
 from trueup.errors import DataError, OptionError
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
-from trueup.read.table import CONTRADICTS, plain
+from trueup.read.columns import plain
+from trueup.read.table import CONTRADICTS
 
 NOT_WITH_SCORE = (
     "by", "strata", "period", "drawn_within", "probability", "cluster", "count", "P",

@@ -7,7 +7,8 @@ from typing import Any
 from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
-from trueup.present.tables import evidence, population, written
+from trueup.present.evidence import evidence, population
+from trueup.present.tables import written
 from trueup.text import listed, percent
 
 METHODS = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))

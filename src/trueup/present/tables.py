@@ -13,22 +13,17 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-from trueup.count.names import FIGURES, names
+from trueup.count.names import FIGURES
 from trueup.errors import OptionError
 from trueup.estimate.result import MOST_PRINTED, Estimate
+from trueup.present.evidence import how_made, population
 from trueup.present.markup import Markup, join, table, tag
-from trueup.text import UNSEEN, aligned, listed, percent, rounded, shown
+from trueup.text import UNSEEN, aligned, percent, rounded, shown
 
 WIDTH = 100
 SHORTEST = (12, 6)  # labels; the second where the first does not fit in any unit
 UNITS = {1.0: "", 1e3: ", in thousands", 1e6: ", in millions", 1e9: ", in billions"}
 """What is printed in units, so that it fits."""
-DESIGNS = {
-    "random": "drawn at random from the population",
-    "by_prediction": "drawn within predicted classes",
-    "by_class": "drawn within true classes",
-    "shifted": "drawn from another period or population",
-}
 # What is markup in Markdown, and what some of its dialects take for markup or make a link of.
 MARKUP = re.compile(r"([\\`*_{}\[\]|])")
 DIALECT = re.compile(r"[~$^@]|(?<=www)\.|:(?=//)", re.IGNORECASE)
@@ -98,65 +93,6 @@ def shares(est: Estimate, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]
         }
         found.append({k: "–" if x is None and k != "class" else x for k, x in row.items()} | texts)
     return found
-
-
-def how_made(est: Estimate) -> str:
-    """Say whether and how the figures were corrected, in one sentence."""
-    info, counts = est.info, est.counts
-    if info["method"] == "naive":
-        return f"Not corrected: the {counts.N:,} units as they were predicted."
-    words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
-    words += f", prior {info['prior']}" if est.whole is not None else ""
-    words = f"{words}; trueup {info['version']}, seed {info['seed']}."
-    return f"{words} {larger}" if (larger := population(est)) else words
-
-
-def population(est: Estimate) -> str:
-    """Say what larger population the figures are about; nothing if they are about the table."""
-    size, N = est.info.get("sample_of"), est.counts.N
-    if weight := est.asked.get("weight"):
-        return (
-            f"The figures are about the larger population that the weights in {weight!r} stand "
-            f"for; the {N:,} units tell as much as {est.info['effective_size']:,.0f} with equal "
-            "weights would."
-        )
-    if size is None:
-        return ""
-    if size == "inf":
-        return (
-            f"The figures are shares in the population that these {N:,} units are a random sample "
-            f"of, times {N:,}."
-        )
-    return f"The figures are about the {size:,} units that these {N:,} are a random sample of."
-
-
-def evidence(est: Estimate) -> str:
-    """Say what the error rates come from: audited units, studies, or elsewhere."""
-    found = est.info.get("studies")
-    if found:
-        studies, units = (sum(row[name] for row in found) for name in ("studies", "units"))
-        return f"the error rates of {studies:,} studies of {units:,} units in all"
-    if not est.counts.n.sum():
-        return "error rates from elsewhere"
-    return f"{est.counts.n.sum():,} audited units {drawn(est)}"
-
-
-def drawn(est: Estimate) -> str:
-    """Say how the audited units were drawn: a work list in its own words."""
-    asked, design = est.asked, est.info["design"]
-    within = names("drawn_within", asked.get("drawn_within"))
-    words = ""
-    if asked.get("drawn"):
-        words = f"drawn {asked['drawn']}"
-    elif within:
-        inside = [*(["predicted classes"] if design == "by_prediction" else []), *map(repr, within)]
-        words = f"drawn within {listed(inside)}"
-    elif asked.get("probability"):
-        words = f"drawn with the probabilities in {asked['probability']!r}"
-    if cluster := asked.get("cluster"):
-        words = words or DESIGNS[design].replace("at random from the population", "")
-        return f"{words.strip()} in clusters of {cluster!r}"
-    return words or DESIGNS[design]
 
 
 def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:

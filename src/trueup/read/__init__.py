@@ -24,14 +24,14 @@ def open_table(source: object, role: str) -> Table:
         from trueup.read.paths import SHEETS
 
         if os.fspath(source).lower().endswith(SHEETS):
-            from trueup.read.sheets import sheet_table
+            from trueup.read.formats.sheets import sheet_table
 
             return sheet_table(os.fspath(source))
         from trueup.read.files import FileTable
 
         return FileTable(os.fspath(source))
     if type(source).__name__ == "DuckDBPyRelation":  # named, so that nothing is imported to ask
-        from trueup.read.duck import RelationTable
+        from trueup.read.relations import RelationTable
 
         return RelationTable(source, role)
     from trueup.read.frames import FrameTable

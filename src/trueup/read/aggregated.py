@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from trueup.errors import DataError, OptionError
-from trueup.read.table import Table, Tally, check_value_kind, plain, refuse_missing, require_columns
+from trueup.read.columns import check_value_kind, plain, refuse_missing, require_columns
+from trueup.read.table import Table, Tally
 
 COUNTS = ("count", "counts", "n", "units", "number", "frequency", "freq", "anzahl", "aantal")
 FEW_ROWS = 2_000

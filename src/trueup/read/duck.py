@@ -1,20 +1,17 @@
-"""Tables that DuckDB counts, in SQL of our own: its relations here, files in `files.py`."""
+"""Tables that DuckDB counts, in SQL of our own: see `relations.py` and `files.py`."""
 
 from __future__ import annotations
 
 import copy
 import datetime
 import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
-from trueup.read.native import local_frame
+from trueup.read.columns import Kind, as_text, refuse_missing
 from trueup.read.table import (
     ABOVE,
     BELOW,
@@ -25,13 +22,10 @@ from trueup.read.table import (
     NO_BAND,
     TIE,
     BySize,
-    Kind,
     Lots,
     Rows,
     Score,
     Table,
-    as_text,
-    refuse_missing,
 )
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
@@ -48,7 +42,7 @@ class DuckTable(Table):
         x = self._number(column)
         if self.kinds()[column] not in ("number", "integer", "boolean"):
             x = f"TRY_CAST({identifier(column)} AS DOUBLE)"
-        above = " + ".join(f"({x} > {_literal(float(edge))})::BIGINT" for edge in edges) or "0"
+        above = " + ".join(f"({x} > {literal(float(edge))})::BIGINT" for edge in edges) or "0"
         return self._with(name, (column,), f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
 
     def _banded(self, name: str, value: str) -> DuckTable:
@@ -167,7 +161,7 @@ class DuckTable(Table):
         source = self._from([column for column in columns if column != id], value)
         sql = f"SELECT {', '.join(chosen)} FROM {source}"
         if id is not None:
-            sql += f" WHERE {identifier(id)} IN ({', '.join(map(_literal, among)) or 'NULL'})"
+            sql += f" WHERE {identifier(id)} IN ({', '.join(map(literal, among)) or 'NULL'})"
         return self._labels(self._query(sql), columns)
 
     def lots(
@@ -198,73 +192,6 @@ class DuckTable(Table):
         values = f"SELECT {self._number(value)} AS y FROM {self._from([], value)}"
         sql = f"SELECT y FROM ({values}) WHERE (y - y) = 0 ORDER BY y DESC LIMIT {count}"
         return [row[0] for row in self._query(sql)]
-
-
-class RelationTable(DuckTable):
-    """A DuckDB relation as a table of units; queries run on the user's own connection."""
-
-    def __init__(self, relation: Any, role: str) -> None:
-        self.name = role
-        self._relation = relation
-
-    def plan(self, sql: str) -> Any:
-        """Return the lazy relation of a query on this one."""
-        return self._relation.query("trueup_relation", sql)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        import duckdb
-
-        try:
-            yield
-        except duckdb.Error as error:
-            raise DataError(
-                f"{self.name} must be readable; DuckDB says: {first_line(error)}"
-            ) from None
-
-    def _query(self, sql: str, progress: Progress | None = None) -> Rows:
-        with self._reading():
-            return self.plan(sql).fetchall()  # type: ignore[no-any-return]
-
-    def order(self, column: str) -> list[Hashable] | None:
-        """Return the values of an ENUM in their order."""
-        kind = dict(zip(self._relation.columns, self._relation.types, strict=True))[column]
-        return list(kind.children[0][1]) if kind.id == "enum" else None
-
-    def _types(self) -> dict[str, str]:
-        with self._reading():
-            relation = self._relation
-            return dict(zip(relation.columns, map(str, relation.types), strict=True))
-
-    def _source(self, columns: Sequence[str], value: str | None) -> str:
-        return "trueup_relation"
-
-    @property
-    def native(self) -> Relations:
-        """The function that makes relations on the same connection."""
-        return Relations(self._relation)
-
-
-class Relations:
-    """Makes a relation from columns, on the connection of another; unpickled, a local dataframe."""
-
-    def __init__(self, relation: Any) -> None:
-        self._relation = relation
-
-    def __call__(self, columns: dict[str, list[Any]], blank: tuple[str, str] | None = None) -> Any:
-        """Make a relation."""
-        names = ", ".join(map(identifier, columns))
-        values = ", ".join(
-            f"({', '.join(map(_literal, row))})" for row in zip(*columns.values(), strict=True)
-        )
-        sql = f"SELECT * FROM (VALUES {values}) AS result({names})"
-        return self._relation.query("trueup_relation", sql)
-
-    def __reduce__(self) -> Any:  # a connection stays in its process
-        return partial, (local_frame,)
-
-    def __deepcopy__(self, memo: object) -> Relations:
-        return self
 
 
 def run_with_progress(connection: Any, sql: str, progress: Progress | None) -> Rows:
@@ -315,7 +242,8 @@ def identifier(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """Return a value in SQL."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -11,8 +11,16 @@ import duckdb
 
 from trueup.errors import FileError
 from trueup.numerics.arrays import Progress
-from trueup.read.binary_files import CUT_OFF, arrow_dataset, check_batches, layouts_sql, types_of
-from trueup.read.csv_files import (
+from trueup.read.columns import empty_table
+from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
+from trueup.read.formats.binary_files import (
+    CUT_OFF,
+    arrow_dataset,
+    check_batches,
+    layouts_sql,
+    types_of,
+)
+from trueup.read.formats.csv_files import (
     OPTIONS,
     SAMPLE,
     as_label,
@@ -20,9 +28,8 @@ from trueup.read.csv_files import (
     check_lines_above,
     plain_types,
 )
-from trueup.read.duck import DuckTable, identifier, kind_of, quoted, reason, run_with_progress
 from trueup.read.paths import find
-from trueup.read.table import Rows, empty_table
+from trueup.read.table import Rows
 from trueup.read.written import NUMBERS, first_bytes, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."

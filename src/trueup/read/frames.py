@@ -1,13 +1,12 @@
 """Dataframes, counted by the user's own library or cluster, through Narwhals.
 
-A table in memory is counted in one pass of its library; a lazy one (Polars, Dask, Ibis, Spark) in
-one query of its engine. Σy is added in two parts: `high`, rounded so coarsely that its
-sums are exact, and `low`, the remainder. docs/tables.md says how small the rounding errors are.
+A table is counted in one query of its library, or of its engine (lazy Polars, Dask, Ibis, Spark).
+Σy is added in two parts: `high`, rounded so coarsely that its sums are exact, and `low`, the
+remainder. docs/tables.md says how small the rounding errors are.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
@@ -18,27 +17,11 @@ import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
-from trueup.read.libraries import collect, kind_of, reading
+from trueup.read.columns import Kind, plain
+from trueup.read.libraries import collect, kind_of, reading, score_band, value_band
+from trueup.read.lots import lowest
 from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
-from trueup.read.table import (
-    ABOVE,
-    BELOW,
-    CONTRADICTS,
-    LEAST_VALUE,
-    NEGATIVE,
-    NEGATIVE_SCORE,
-    NO_BAND,
-    TIE,
-    BySize,
-    Kind,
-    Lots,
-    Rows,
-    Score,
-    Table,
-    lot,
-    plain,
-    refuse_missing,
-)
+from trueup.read.table import CONTRADICTS, NO_BAND, TIE, BySize, Lots, Rows, Score, Table
 
 # For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
 LAZY_SIGMA = 1.5 * 2.0**42
@@ -96,10 +79,7 @@ class FrameTable(Table):
         return made
 
     def _banded(self, name: str, value: str) -> FrameTable:
-        x = nw.col("trueup_x")
-        size = ((x.abs() + LEAST_VALUE).log(2) * 4.0).round(0)
-        size = size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
-        table = self._coded(name, size, {"trueup_x": self._double(value)})
+        table = self._coded(name, value_band(nw.col("trueup_x")), {"trueup_x": self._double(value)})
         band = nw.col(name).fill_null(NO_BAND)
         return FrameTable(table._frame.with_columns(band).to_native(), self.name)
 
@@ -127,20 +107,7 @@ class FrameTable(Table):
             steps.append({"trueup_most": most, "trueup_x": own})
             above = x < nw.col("trueup_most") - TIE
             wrong = nw.when(above).then(float(CONTRADICTS)).otherwise(0.0)
-        # one logarithm: of the size, or of the odds from 0 to 1
-        inside = (x >= 0.0) & (x <= 1.0)
-        other = nw.when(inside).then(1.0 - x + LEAST_VALUE).otherwise(1.0)
-        log = ((x.abs() + LEAST_VALUE) / other).log(2) * float(score.fineness)
-        band = (
-            nw.when(x <= -1.0)
-            .then(float(BELOW) - log * 4.0)
-            .otherwise(
-                nw.when(x < 0.0)
-                .then(float(NEGATIVE_SCORE) - log)
-                .otherwise(nw.when(x <= 1.0).then(log).otherwise(float(ABOVE) + log * 4.0))
-            )
-        )
-        return self._coded(name, band.round(0) + wrong, *steps)
+        return self._coded(name, score_band(x, score.fineness) + wrong, *steps)
 
     def kinds(self) -> dict[str, Kind]:
         """Return the columns and the kind of values that each holds."""
@@ -154,7 +121,7 @@ class FrameTable(Table):
     def _grouped(self, keys: Sequence[str], value: str | None, progress: Progress | None) -> Rows:
         with reading(self):
             if value is not None:
-                return self._in_memory(keys, value) or self._by_query(keys, value)
+                return self._by_query(keys, value)
             names = [f"trueup_key_{i}" for i in range(len(keys))]
             counted = self._keys(keys).group_by(names, drop_null_keys=False)
             found = collect(counted.agg(nw.len().alias("units")))
@@ -220,7 +187,9 @@ class FrameTable(Table):
                 usable.cast(nw.Int32).cast(nw.Int64),
                 *(nw.when(usable).then(nw.col(x)).otherwise(0.0).alias(x) for x in parts),
             )
-        frame = _squared(frame, None if whole else LAZY_SIGMA)
+        frame = _squared(frame, None if whole else self._sigma(frame))
+        if frame.implementation.is_polars():  # its lazy group-by takes a third of the time
+            frame = frame.lazy()
         names = [f"trueup_key_{i}" for i in range(len(keys))]
         return frame.group_by(names, drop_null_keys=False).agg(
             nw.len().alias("units"),
@@ -228,6 +197,13 @@ class FrameTable(Table):
             *(nw.col(name).sum() for name in ("high", "low", "y2")),
             y.min().alias("least"),
         )
+
+    def _sigma(self, frame: Any) -> float:
+        """Return the σ of `_squared`: at least Σ|y|, if the table is in memory to ask."""
+        bound = math.nan if self._lazy else float(frame["y"].abs().sum() or 0.0)
+        if not math.isfinite(bound):
+            return LAZY_SIGMA
+        return 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290)))
 
     def _by_query(self, keys: Sequence[str], value: str) -> Rows:
         """Send the query, and a careful one only when the first met an unusable value."""
@@ -244,41 +220,6 @@ class FrameTable(Table):
             y = math.fsum((float(high or 0), float(low or 0)))
             rows.append((*row[:k], units, int(units) - int(usable or 0), y, squares, least))
         return rows
-
-    def _in_memory(self, keys: Sequence[str], value: str) -> Rows | None:
-        """Count a table in memory the fastest way; None if it is lazy or has unusable values.
-
-        One look at the values first: are all of them usable, is one negative, and how large can a
-        sum become?
-        """
-        if self._lazy:
-            return None
-        frame = self._columns(keys, value)
-        y = frame["y"]
-        bound = float(y.sum()) if len(y) and not y.null_count() else math.nan
-        if not math.isfinite(bound):
-            return None
-        signed = bool((y < 0).any())  # of all ways to ask, the one that is fast everywhere
-        if signed:
-            bound = float(y.abs().sum())
-        implementation = frame.implementation
-        names = [f"trueup_key_{i}" for i in range(len(keys))]
-        sigma = 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290)))
-        parts: tuple[str, ...] = ("high", "low")
-        if self._whole(value):
-            frame = _squared(frame, None)
-        elif implementation.is_pandas_like():  # it adds with Kahan's method
-            frame, parts = _squared(frame, None), ("y",)
-        else:  # Polars' eager group-by is three times as slow as its lazy one
-            frame = _squared(frame.lazy() if implementation.is_polars() else frame, sigma)
-        grouped = frame.group_by(names, drop_null_keys=False)
-        sums = (nw.col(name).sum() for name in (*parts, "y2"))
-        found = collect(grouped.agg(nw.len().alias("units"), *sums))
-        least = -1.0 if signed else 0.0
-        return [
-            (*row[: len(keys) + 1], 0, math.fsum(row[len(keys) + 1 : -1]), row[-1], least)
-            for row in found
-        ]
 
     def _rows(
         self, columns: Sequence[str], value: str | None, id: str | None, among: Sequence[Hashable]
@@ -303,25 +244,8 @@ class FrameTable(Table):
     def lots(
         self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
     ) -> Lots:
-        """Draw lots; of a table elsewhere only the id, the keys and the size are fetched."""
-        found: dict[tuple[Hashable, ...], list[tuple[float, int, Hashable]]] = {}
-        nulls, (size, rate) = 0, by or (None, 1.0)
-        for i, row in enumerate(self.rows([id, *keys], value=size)):
-            name, *label = map(plain, row)
-            y = 1.0 if size is None else float(label.pop())
-            if name is None:
-                nulls += 1
-            elif y > 0:
-                p = 1.0 if size is None else min(rate * y, 1.0)
-                rank = 0.0 if size is not None and p == 1.0 else lot(seed, name, p)
-                heap, here = found.setdefault(tuple(label), []), (-rank, -i, name)
-                if len(heap) < most:
-                    heapq.heappush(heap, here)
-                elif here > heap[0]:
-                    heapq.heapreplace(heap, here)
-        if nulls:
-            refuse_missing(self, id, nulls)
-        return {k: [name for *_, name in sorted(heap, reverse=True)] for k, heap in found.items()}
+        """Draw lots from the rows: no engine but DuckDB has the number that a lot is."""
+        return lowest(self, id, keys, most, seed, by)
 
     @property
     def native(self) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What every dataframe library is asked through Narwhals: its rows, its types and its errors."""
+"""What every dataframe library is asked through Narwhals: rows, types, fine bands, and errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError, TrueupError
-from trueup.read.table import Kind, Table
+from trueup.read.columns import Kind
+from trueup.read.table import ABOVE, BELOW, LEAST_VALUE, NEGATIVE, NEGATIVE_SCORE, Table
 
 
 @contextmanager
@@ -46,3 +47,19 @@ def kind_of(dtype: Any) -> Kind:
     if isinstance(dtype, nw.Date | nw.Datetime):
         return "date"
     return "text" if isinstance(dtype, nw.String | nw.Categorical | nw.Enum) else "other"
+
+
+def value_band(x: Any) -> Any:
+    """Return the fine band of a value; see `Table.banded`."""
+    size = ((x.abs() + LEAST_VALUE).log(2) * 4.0).round(0)
+    return size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
+
+
+def score_band(x: Any, fineness: int) -> Any:
+    """Return the fine band of a score, with one logarithm: of its size, or of its odds."""
+    inside = (x >= 0.0) & (x <= 1.0)
+    other = nw.when(inside).then(1.0 - x + LEAST_VALUE).otherwise(1.0)
+    log = ((x.abs() + LEAST_VALUE) / other).log(2) * float(fineness)
+    probability_or_more = nw.when(x <= 1.0).then(log).otherwise(float(ABOVE) + log * 4.0)
+    negative = nw.when(x < 0.0).then(float(NEGATIVE_SCORE) - log).otherwise(probability_or_more)
+    return nw.when(x <= -1.0).then(float(BELOW) - log * 4.0).otherwise(negative).round(0)

@@ -6,9 +6,6 @@ return the same `Tally`; nothing larger reaches the rest of the package.
 
 from __future__ import annotations
 
-import datetime
-import difflib
-import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,6 +15,15 @@ from numpy.typing import NDArray
 
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
+from trueup.read.columns import (
+    KIND_WORDS,
+    Kind,
+    check_value_kind,
+    empty_table,
+    plain,
+    refuse_missing,
+    require_columns,
+)
 from trueup.read.native import local_frame
 from trueup.read.written import unescaped
 
@@ -29,22 +35,11 @@ BELOW, NEGATIVE_SCORE, ABOVE, CONTRADICTS = -60_000, -30_000, 30_000, 400_000
 begin, and what is added if another class has a higher score than the predicted one."""
 TIE = 1e-9
 
-Kind = Literal["text", "integer", "boolean", "number", "date", "other"]
 Missing = Literal["refuse", "leave_out"]
 Rows = list[tuple[Any, ...]]
 Lots = dict[tuple[Hashable, ...], list[Hashable]]
 BySize = tuple[str, float]
 """Lots by size: the column of sizes, and the rate that makes a probability of a size."""
-
-LABELS: tuple[Kind, ...] = ("text", "integer", "boolean")
-KIND_WORDS = {
-    "text": "text",
-    "integer": "whole numbers",
-    "boolean": "true/false",
-    "number": "decimal numbers",
-    "date": "dates",
-    "other": "something else",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,23 +197,6 @@ class Table:
         return local_frame
 
 
-def lot(seed: int, id: object, probability: float = 1.0) -> float:
-    """Return the lot of a unit: the n units with the lowest are a random draw.
-
-    A number from 0 to 1 that the seed and the id decide, so that every engine draws the same units
-    in whatever order it reads them: 53 bits of the MD5 of "seed:id". With a `probability` below 1,
-    Rosén's Pareto order sampling (1997): u/(1 − u) · (1 − π)/π; π = 1 is drawn for certain.
-
-    Examples
-    --------
-    >>> round(lot(7, 12), 6), lot(7, 12, 0.5) < lot(7, 12, 0.4)
-    (0.817729, True)
-    """
-    digest = hashlib.md5(f"{seed}:{id}".encode(), usedforsecurity=False).digest()
-    u = ((int.from_bytes(digest[8:], "little") >> 11) + 0.5) / 2.0**53
-    return u if probability == 1.0 else u / (1 - u) * (1 - probability) / probability
-
-
 def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:
     """Return the score in the middle of each fine band.
 
@@ -236,62 +214,6 @@ def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:
     size = 2.0 ** np.clip(exponent, -1000.0, 1000.0)
     score = np.where(band < -most, -size, np.where(band <= most, size / (1.0 + size), size))
     return np.asarray(score)
-
-
-def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
-    """Check that the columns exist; the message lists near names."""
-    kinds = table.kinds()
-    for column in columns:
-        if column not in kinds:
-            folded = {str(name).casefold(): name for name in kinds}
-            found = difflib.get_close_matches(column.casefold(), folded, n=3, cutoff=0.6)
-            near = [folded[name] for name in found]
-            raise DataError(
-                f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
-                hint=f"did you mean {' or '.join(map(repr, near))}?"
-                if near
-                else "name the column that holds it.",
-            )
-    return kinds
-
-
-def class_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
-    """Check that a column can hold classes, and return its kind."""
-    return _label_kind(table, column, kinds[column], LABELS, "classes")
-
-
-def group_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
-    """Check that a column can hold groups, which may be dates too, and return its kind."""
-    return _label_kind(table, column, kinds[column], (*LABELS, "date"), "groups")
-
-
-def _label_kind(table: Table, column: str, kind: Kind, known: Collection[Kind], what: str) -> Kind:
-    if kind not in known:
-        *most, last = (KIND_WORDS[k] for k in known)
-        hint = "cast it to text or to whole numbers first."
-        if kind == "number":
-            hint = (
-                f"is it a score or an amount? Name the column that holds the {what} themselves. "
-                f"Codes, such as 47.91? Say so with text={column!r} (--text {column}). "
-                "(In pandas, a missing value turns whole numbers into decimals: "
-                "use astype('Int64').)"
-            )
-        raise DataError(
-            f"Column {column!r} of {table.name} must hold {what} as {', '.join(most)} or {last}; "
-            f"it holds {KIND_WORDS[kind]}.",
-            hint=hint,
-        )
-    return kind
-
-
-def check_value_kind(table: Table, column: str, kind: Kind) -> None:
-    """Check that a column can be totalled."""
-    if kind not in ("number", "integer", "boolean"):
-        raise DataError(
-            f"Column {column!r} of {table.name} must hold numbers; it holds {KIND_WORDS[kind]}.",
-            hint='does a comma in it set off decimals, decimal="," (--decimal ,), or thousands, '
-            'decimal="." (--decimal .)? A currency sign? Clean it.',
-        )
 
 
 def make_tally(
@@ -368,52 +290,3 @@ def _plain_column(column: Sequence[Any]) -> Sequence[Any]:
     if {*map(type, column)} <= {str, int, bool, type(None)}:
         return column
     return [plain(label) for label in column]
-
-
-def empty_table(table: Table) -> DataError:
-    """Make the error for a table without rows."""
-    return DataError(
-        f"{table.name} must hold at least one unit; it is empty.",
-        hint="check the path, or the filter that made the table.",
-    )
-
-
-def refuse_missing(table: Table, column: str, count: int) -> None:
-    """Refuse a column with missing values."""
-    raise DataError(
-        f"Column {column!r} of {table.name} must have a usable value for every unit; "
-        f"{count:,} {'row has' if count == 1 else 'rows have'} none (null, NaN or infinite).",
-        hint="repair those rows. `correct` and `check` can leave them out, and say how many: "
-        'missing="leave_out" (--missing leave_out).',
-    )
-
-
-def as_text(label: Hashable) -> str:
-    """Return a label as a database writes it."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
-
-
-def plain(label: Any) -> Any:
-    """Return a label as a plain Python value, so that labels of different libraries are equal.
-
-    NumPy's scalars become Python's, every library's null becomes None, and a time at midnight
-    becomes a date: pandas has no type for dates.
-    """
-    if is_missing(label):
-        return None
-    if isinstance(label, np.datetime64):
-        label = label.astype("datetime64[us]").item()
-    elif isinstance(label, np.generic):
-        label = label.item()
-    elif hasattr(label, "to_pydatetime"):
-        label = label.to_pydatetime(warn=False)
-    if isinstance(label, datetime.datetime) and label.time() == datetime.time.min:
-        return label.date()
-    return label
-
-
-def is_missing(value: object) -> bool:
-    """Whether a label is null, in any library's spelling."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating | np.datetime64) and bool(value != value)

@@ -12,7 +12,8 @@ import numpy as np
 
 from trueup.count.names import Columns
 from trueup.numerics.arrays import Floats, Integers
-from trueup.read.table import Missing, Table, class_kind, require_columns
+from trueup.read.columns import class_kind, require_columns
+from trueup.read.table import Missing, Table
 
 HALVINGS = 60
 """Bins below √Σy², which no value exceeds: 13 decades below the largest of a billion units."""

@@ -20,24 +20,19 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
     named = zip(names(est.classes, LONGEST), rows, strict=True)
     down = [f"{name} · {units:,}" for name, units in named]
     size = 58 if K <= 8 else 42 if K <= 16 else 30 if K <= 24 else 22 if K <= MOST_TEXT else 12
-    cells = []
-    for g in range(est.counts.K):
-        for h in range(est.counts.L):
-            fill = mixed(colours.low, colours.high, float(share[g, h]))
-            cells.append(
-                {
-                    "true": down[g],
-                    "predicted": across[h],
-                    "true_name": clean(est.classes[g]),
-                    "predicted_name": clean(est.counts.predicted[h]),
-                    "units": int(n[g, h]),
-                    "share": float(share[g, h]),
-                    "words": f"{n[g, h]:,}" if n[g, h] or K <= 8 else "",
-                    "percent": f"{share[g, h]:.0%}" if n[g, h] else "",
-                    "fill": fill,
-                    "ink": ink(fill),
-                }
-            )
+    cells = [
+        {
+            "true": down[g],
+            "predicted": across[h],
+            "true_name": clean(est.classes[g]),
+            "predicted_name": clean(est.counts.predicted[h]),
+            "units": int(n[g, h]),
+            "share": float(share[g, h]),
+            "words": f"{n[g, h]:,}" if n[g, h] or K <= 8 else "",
+            "percent": f"{share[g, h]:.0%}" if n[g, h] else "",
+        }
+        for g, h in np.ndindex(n.shape)
+    ]
     title = {
         "text": f"The test set: {n.sum():,} audited units, {est.counts.right:,} predicted right",
         "subtitle": [
@@ -60,17 +55,22 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
         quantity("units", format=","),
         quantity("share", format=".1%", title="of the true class"),
     ]
+    ends = {"domain": [0, 1], "range": [colours.low, colours.high], "interpolate": "rgb"}
+    shade = quantity("share", scale=ends, legend=None)
+    below = {"test": f"datum.share < {colours.turn}", "value": colours.text[0]}
+    ink = {"condition": below, "value": colours.text[1]}
     layers: list[Spec] = [
         {
             "mark": {"type": "rect", "strokeWidth": 1, "stroke": colours.grid},
-            "encoding": position | {"fill": words("fill", scale=None), "tooltip": tooltip},
+            "encoding": position | {"fill": shade, "tooltip": tooltip},
         }
     ]
     two_lines = size >= 42
     if K <= MOST_TEXT:
-        layers.append(_text("words", position, 12 if size >= 30 else 9, -6 if two_lines else 0))
+        dy = -6 if two_lines else 0
+        layers.append(_text("words", position, ink, 12 if size >= 30 else 9, dy))
     if two_lines:
-        layers.append(_text("percent", position, 10, 9))
+        layers.append(_text("percent", position, ink, 10, 9))
     chart: Spec = {
         "title": title,
         "data": {"values": cells},
@@ -81,43 +81,8 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
     return finish(chart, theme)
 
 
-def _text(field: str, position: Spec, size: int, dy: int) -> Spec:
+def _text(field: str, position: Spec, ink: Spec, size: int, dy: int) -> Spec:
     return {
         "mark": {"type": "text", "fontSize": size, "dy": dy},
-        "encoding": position | {"text": words(field), "color": words("ink", scale=None)},
+        "encoding": position | {"text": words(field), "color": ink},
     }
-
-
-def mixed(low: str, high: str, share: float) -> str:
-    """The colour between two, at `share` of the way.
-
-    Examples
-    --------
-    >>> mixed("#000000", "#ffffff", 0.5)
-    '#808080'
-    """
-    parts = [(int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in parts)
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast of two colours as WCAG 2 defines it, from 1 to 21.
-
-    Examples
-    --------
-    >>> round(contrast("#ffffff", "#000000"), 1)
-    21.0
-    """
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def ink(fill: str) -> str:
-    """Black or white, whichever is easier to read on `fill`."""
-    return max(("#ffffff", "#000000"), key=lambda text: contrast(fill, text))
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -37,6 +37,8 @@ class Palette:
     series: tuple[str, ...]
     low: str
     high: str
+    turn: float
+    text: tuple[str, str]
 
 
 LOOK = tomllib.loads(Path(__file__).with_name("look.toml").read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ import numpy as np
 
 from trueup.errors import TrueupError
 from trueup.estimate.result import Estimate
+from trueup.present.evidence import drawn, population
 from trueup.present.markup import Markup, join, listing, table, tag
 from trueup.present.reproduce import (
     command_line,
@@ -18,7 +19,7 @@ from trueup.present.reproduce import (
     versions,
 )
 from trueup.present.sentences import METHODS, coverage, figures, what, whole
-from trueup.present.tables import drawn, population, published, shares
+from trueup.present.tables import published, shares
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, listed, percent, rounded, short

@@ -24,7 +24,8 @@ from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.read import open_table
-from trueup.read.table import Table, plain, require_columns
+from trueup.read.columns import plain, require_columns
+from trueup.read.table import Table
 from trueup.study.case import Case
 from trueup.text import short
 

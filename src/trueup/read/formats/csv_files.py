@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any
 
 from trueup.errors import DataError, FileError
+from trueup.read.columns import KIND_WORDS, Kind
 from trueup.read.duck import kind_of
-from trueup.read.table import KIND_WORDS, Kind
 
 OPTIONS = (
     "header=true, quote='\"', escape='\"', dateformat='%Y-%m-%d', "
