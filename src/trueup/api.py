@@ -276,7 +276,7 @@ def correct(
     )
     if columns.strata and pooling != "complete":  # strata have rates of their own
         found = replace(found, whole=replace(found.whole, within=found.strata.counts))
-    if design == "random" and columns.parts and period is None:
+    if design == "random" and columns.parts and period is None and not columns.drawn_within:
         from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 
         inside = design != "shifted" if overlap is None else overlap

@@ -110,7 +110,7 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, *counts, prior=tu.Dirichlet([1, 2, 3]))
     yield raised(tu.correct_counts, [4, 1], [10, 90])
     yield raised(tu.correct_counts, [[4, 1, 2], [2, 3, 1]], [10, 90, 9], method="inverse")
-    yield raised(tu.correct, *_files(), drawn_within="region", by="region")
+    yield raised(tu.correct, *_files(), drawn_within="region", strata="region")
     yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
     both = {"drawn_within": "region", "design": "by_prediction", "method": "difference"}
     yield raised(tu.correct, *_files(), **both)
@@ -316,7 +316,7 @@ def _audits() -> Iterator[str]:
     inside = tu.draw(good[0], 4, id="unit", within="region", seed=1)
     inside["true"] = inside["predicted"]
     yield raised(tu.correct, good[0], inside, drawn_within="y")
-    yield raised(tu.correct, good[0], inside, by="region")
+    yield raised(tu.correct, good[0], inside, strata="region")
     yield raised(tu.plan, good[0], inside, next=1)
     inside.to_csv("inside.csv", index=False)
     yield _command("counts", good[0], "inside.csv")

@@ -121,13 +121,12 @@ def read_design(
             f"{test_set.name} says that it was drawn {design.words}; got {option}={given!r}.",
             hint=f"leave out `{option}`; or take the column {name!r} out of the table.",
         )
-    others = [option for option in ("by", "strata", "score") if getattr(columns, option)]
+    others = [option for option in ("strata", "score") if getattr(columns, option)]
     if design.within and others:
         raise OptionError(
             f"`{others[0]}` cannot be combined yet with a test set that was drawn within columns; "
             f"{test_set.name} was drawn {design.words}.",
-            hint=f"leave out `{others[0]}`; for groups, take out the column {name!r} and correct "
-            f"each group's own tables with drawn_within={list(design.within)}.",
+            hint=f"leave out `{others[0]}`.",
         )
     own = {x: f"trueup_{x}" if f"trueup_{x}" in kinds else x for x in OWN} | {"drawn": name}
     if absent := [x for x in (design.id, *own.values()) if x not in kinds]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
-from trueup.count.group_bands import count_group_bands
+from trueup.count.group_bands import count_group_bands, count_group_strata
 from trueup.count.labels import MOST_NAMED, check_columns, labels_of
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
@@ -63,10 +63,12 @@ def gather_groups(
     test_parts = strata if absent else parts
     score = columns.score if bands else ()
     bands = bands and value is not None and not strata
-    if columns.drawn_within:
-        parts = test_parts = columns.drawn_within
+    within = () if by else columns.drawn_within
+    if within:
+        parts = test_parts = within
     alone = None
-    if by and value is not None and not strata:  # the whole as if nobody had asked for groups
+    apart = value is not None or columns.drawn_within
+    if by and apart and not strata:  # the whole as if nobody had asked for groups
         alone = gather(
             population, test_set, replace(columns, by=()), overlap=overlap, classes=classes,
             missing=missing, bands=bands, design=design,
@@ -106,7 +108,7 @@ def gather_groups(
     fine = _figures(whole, predicted), _figures(audited, labels, predicted)
     bands = bands and alone is None
     figures = fine
-    if bands or columns.drawn_within or score:
+    if bands or within or score:
         figures = fine[0].merged(), fine[1].merged()
     found = assemble(
         *figures,
@@ -125,13 +127,14 @@ def gather_groups(
         )
     _check_placed(found, population, test_set, overlap=overlap)
     if alone is not None:
-        inside = count_group_bands(
+        count = count_group_strata if columns.drawn_within else count_group_bands
+        inside = count(
             population, test_set, columns, found.groups, alone, missing=missing, overlap=overlap
         )
         found = replace(found, banded=inside)
     cells = None
-    if columns.drawn_within:
-        cells = _audit_strata(fine, found.whole, columns.drawn_within, notes, overlap, bands)
+    if within:
+        cells = _audit_strata(fine, found.whole, within, notes, overlap, bands)
     elif bands or score:
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
         audited_cells = fine[1] if overlap or score or not bands else _nearest(*fine)

@@ -10,7 +10,7 @@ from trueup.count.bands import merge_bands
 from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
-from trueup.count.parts import GroupBands, Parts
+from trueup.count.parts import GroupBands, Parts, sorted_labels
 from trueup.errors import DataError
 from trueup.numerics.arrays import Integers
 from trueup.read.table import NEGATIVE, ZERO, Missing, Table, Tally
@@ -65,6 +65,46 @@ def count_group_bands(
     return GroupBands(counts, starts)
 
 
+def count_group_strata(
+    population: Table,
+    test_set: Table,
+    columns: Columns,
+    groups: Parts,
+    whole: Counts,
+    *,
+    missing: Missing,
+    overlap: bool,
+) -> GroupBands | None:
+    """Count every group by predicted class and audit stratum; None if there is one stratum only."""
+    within, cells = columns.drawn_within, whole.bands
+    if cells is None or cells.strata == 1:
+        return None
+    keys = [*dict.fromkeys((*columns.by, *within))]  # a group may be a stratum
+    how: dict[str, Any] = {"missing": missing, "nullable": columns.by}
+    every = population.tally([*keys, columns.predicted], columns.value, **how)
+    audited = None
+    if groups.placed and columns.id is not None:
+        audited = matched_tally(population, test_set, columns, keys, missing)
+    elif groups.placed:
+        audited = test_set.tally([*keys, columns.true, columns.predicted], columns.value, **how)
+    at = [keys.index(name) for name in within]
+    labels = sorted_labels(tuple(key[i] for i in at) for key in every.keys)
+    stratum = {label: j for j, label in enumerate(labels)}
+
+    def numbered(tally: Tally) -> Tally:
+        """Replace the columns of the stratum by its number, as if it were a band."""
+        group, classes = slice(len(columns.by)), slice(len(keys), None)
+        found = [stratum[tuple(key[i] for i in at)] for key in tally.keys]
+        rows = [(*key[group], j, *key[classes]) for key, j in zip(tally.keys, found, strict=True)]
+        return replace(tally, keys=rows)
+
+    every, audited = numbered(every), None if audited is None else numbered(audited)
+    J, size = len(labels), cells.v_hat.size // whole.K
+    counts = _counts(every, audited, groups, J)
+    split(counts, overlap, [" / ".join(map(str, label)) for label in groups.labels])
+    return GroupBands(counts, np.arange(J) * (size // J), J)
+
+
 def _merged(cells: Counts, K: int, most: int) -> Integers:
     """Merge the whole's bands into at most about `most`; return the first band of each."""
     assert cells.u_hat is not None
@@ -99,4 +139,6 @@ def _counts(every: Tally, audited: Tally | None, groups: Parts, b: int) -> Count
     n, t, t2 = np.zeros((B, K, K * b), np.int64), None, None
     if audited is not None:
         n, t, t2 = add(audited, True)
+    if not counts.totals:
+        u_hat = w_hat = t = t2 = None
     return replace(counts, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2)

@@ -41,10 +41,10 @@ class Columns:
                 raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
         for option in ("by", "strata", "drawn_within", "score"):
             object.__setattr__(self, option, names(option, getattr(self, option)))
-        if self.drawn_within and self.parts:
+        if self.drawn_within and self.strata:
             raise OptionError(
-                "`drawn_within` cannot be combined with `by` or `strata` yet.",
-                hint="leave those out, or correct each group as tables of its own.",
+                "`drawn_within` cannot be combined with `strata`: its columns are strata already.",
+                hint="name the columns of both in `drawn_within`.",
             )
         if self.predicted == self.true:
             raise OptionError(

@@ -67,10 +67,14 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class GroupBands:
-    """Counts of groups by cell (B, L·b), and the first band of the whole in each of the b bands."""
+    """Counts of groups by cell (B, L·b), and the first band of the whole in each of the b bands.
+
+    With `strata` J audit strata (`drawn_within`) are the bands.
+    """
 
     counts: Counts
     starts: Integers
+    strata: int = 1
 
 
 @dataclass(frozen=True, eq=False)

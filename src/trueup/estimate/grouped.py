@@ -148,7 +148,7 @@ def _groups(
         whole = _whole(one, counts, settings)
         if found.banded is not None and one.cells is not None:
             data = _data(found.banded.counts, slice(None), settings.overlap)
-            whole = Whole(one.cells, one.beta, one.u)
+            whole, options["strata"] = Whole(one.cells, one.beta, one.u), found.banded.strata
         answer = correct_groups(
             whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )

@@ -86,7 +86,8 @@ class _Block(NamedTuple):
     """What a block of draws needs: some draws of the whole, and all groups.
 
     `labels` is the number H of predicted classes; each has L/H cells, side by side. `width` draws
-    at a time are small enough for a processor's cache.
+    at a time are small enough for a processor's cache. Audited units that are `alike` those of
+    their group tell how common its classes are.
     """
 
     whole: Whole
@@ -97,6 +98,7 @@ class _Block(NamedTuple):
     start: Near
     labels: int
     width: int
+    alike: bool
 
 
 def correct_groups(
@@ -106,6 +108,7 @@ def correct_groups(
     *,
     audited_inform: bool = True,
     rates_differ: bool = True,
+    strata: int = 1,
     interval: float = 0.95,
     keep: bool | None = None,
     progress: Progress | None = None,
@@ -116,15 +119,19 @@ def correct_groups(
     The groups stand on the first axis of `data`, with L cells each; audited units that are in them
     are exact. `audited_inform` says whether a group's audited units tell how common its classes
     are: not if they were chosen by their true class. With `rates_differ`, how error rates differ
-    between groups is learned from them. All draws are kept if `keep` says so, by default while they
-    take no more than 200 MB. `executor` is where to draw, by default threads, one for each core.
+    between groups is learned from them. Units that were audited within `strata`, if there are more
+    than one, tell of their own cell alone: the cells of a predicted class are these. All draws are
+    kept if `keep` says so, by default while they take no more than 200 MB. `executor` is where to
+    draw, by default threads, one for each core.
     """
     rest, exact = split(data, overlap=True)
     n = np.zeros_like(data.n) if rest is data else data.n
     (R, K, L), B = whole.P.shape, len(data.v_hat)
-    H = K if L % K == 0 else L  # predicted classes; cells of one stand side by side
+    # predicted classes, in each audit stratum; cells of one stand side by side
+    H = K * strata if L % (K * strata) == 0 else L
     v_h, n_h, P_h = by_label(rest.v_hat, H), by_label(n, H), by_label(whole.P, H)
-    own = n.sum(axis=2).astype(float) if audited_inform else np.zeros((B, K))
+    alike = audited_inform and strata == 1
+    own = n.sum(axis=2).astype(float) if alike else np.zeros((B, K))
     layered = rates_differ and audited_inform and bool(n.any()) and B > 1
     prior = fit_groups(P_h, whole.beta, v_h, np.zeros((B, K)) if layered else own, rng)
     layer, told = None, None
@@ -139,7 +146,8 @@ def correct_groups(
     width = LENGTH * max(1, BLOCK // (K * B * LENGTH))
     shape = np.maximum(prior.a.mean(axis=0) + own, TINY)
     start = find_near(np.maximum(P_h.mean(axis=0), TINY), shape, v_h)
-    every = _Block(target, prior.a, layer, rest, known, start, H, max(1, BLOCK // (K * L * B)))
+    some = max(1, BLOCK // (K * L * B))
+    every = _Block(target, prior.a, layer, rest, known, start, H, some, alike)
     jobs = _jobs(every, width, rng)
     pool = executor or ThreadPoolExecutor(cores())
     done = 0
@@ -252,7 +260,7 @@ def _draw(block: _Block, rng: Rng) -> Floats:
     shape = block.a.T[:, None, :]
     if block.layer is None:
         shape = shape + (n.T[:, :, None] if n.any() else 0.0)
-    else:
+    elif block.alike:
         shape = shape + _tells(block.layer, n)
     v_h = by_label(rest.v_hat, H)
     rates = draw_rates(_rows(by_label(P, H)), shape, v_h, rng, start=block.start)  # (r, B, K)
