@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.aggregate.groups.quantiles import figures as summary
+from trueup.aggregate.overall import overall_accuracy
 from trueup.count.counts import Counts
 from trueup.count.names import FIGURES, names
 from trueup.errors import EstimateError, OptionError, TrueupWarning
@@ -214,7 +215,10 @@ class Estimate:
         is the producer's accuracy, precision the user's. A dict has class (None for the overall
         one), measure, mean, sd, lower and upper.
         """
-        found = derived.accuracies(self._error_matrix(), self._columns()[1])
+        M = self._error_matrix()
+        found = derived.accuracies(M, self._columns()[1])
+        better = overall_accuracy(self.counts, self.info, len(M))
+        found |= {} if better is None else {"accuracy": better}
         interval = self.info["interval"]
         told = {name: derived.spread(x, interval)._asdict() for name, x in found.items()}
         overall = {name: _plain(x) for name, x in told.pop("accuracy").items()}
