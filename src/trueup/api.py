@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
@@ -73,7 +72,7 @@ def correct(
     encoding: str | None = None,
     text: str | Sequence[str] | None = None,
     keep_draws: bool | None = None,
-    executor: Executor | None = None,
+    executor: Any = None,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Correct the totals of a table whose classes were predicted, with a small test set.
@@ -189,7 +188,7 @@ def correct(
         codes, to be read as text.
     keep_draws : bool, optional
         Whether to keep the draws of every group; by default if they take at most 200 MB.
-    executor : concurrent.futures.Executor, optional
+    executor : concurrent.futures.Executor or a session of Spark, optional
         Where to draw groups, such as Dask's ``client.get_executor()``; by default threads here. The
         numbers are the same.
     progress : callable, optional
@@ -208,7 +207,7 @@ def correct(
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
     from trueup.read import open_table, open_units
-    from trueup.read.written import check_text, written
+    from trueup.read.formats.written import check_text, written
 
     check_options(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds

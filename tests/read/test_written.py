@@ -11,7 +11,7 @@ import trueup as tu
 from trueup.cli import main
 from trueup.errors import DataError, FileError, OptionError
 from trueup.read import open_table
-from trueup.read.written import written
+from trueup.read.formats.written import written
 
 
 def total(path, **how):

@@ -93,7 +93,7 @@ def draw(
     [0.5, 0.5]
     """
     from trueup.read import open_table
-    from trueup.read.written import written
+    from trueup.read.formats.written import written
 
     population = open_table(written(predictions, decimal, encoding, text), "predictions")
     rows = draw_rows(

@@ -25,7 +25,7 @@ def draw(predictions: str, output: str, **options: Any) -> None:
     from trueup.errors import TrueupWarning
     from trueup.present.output import work_list_writer
     from trueup.read import open_table
-    from trueup.read.written import written
+    from trueup.read.formats.written import written
 
     write = work_list_writer(output, predictions)
     options["show"] = options["show"] or None

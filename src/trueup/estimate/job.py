@@ -21,6 +21,7 @@ from trueup.errors import OptionError, TrueupWarning
 from trueup.estimate.answer import Answer, monte_carlo_errors, more_draws, summarise
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
+from trueup.read.on_spark import as_executor
 
 
 def asked_of(function: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -172,9 +173,14 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
     return replace(result, whole=draws, _figures=figures, info=info)
 
 
-def run(job: Job, progress: Progress | None, executor: Executor | None = None) -> Estimate:
+def run(job: Job, progress: Progress | None, executor: Any = None) -> Estimate:
     """Make the estimate, and warn of what the user should know."""
-    result = job(progress=progress, executor=executor)
+    where = as_executor(executor)
+    try:
+        result = job(progress=progress, executor=where)
+    finally:
+        if where is not None and where is not executor:  # the user's own stays open
+            where.shutdown()
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result

@@ -13,9 +13,9 @@ from typing import Any
 from trueup.errors import FileError, OptionError
 from trueup.estimate.result import Estimate
 from trueup.read.duck import identifier
+from trueup.read.formats.written import escaped
 from trueup.read.native import one_kind
 from trueup.read.paths import find
-from trueup.read.written import escaped
 
 
 def as_text(est: Estimate, rows: list[dict[str, Any]] | None = None) -> str:

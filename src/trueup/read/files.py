@@ -28,9 +28,9 @@ from trueup.read.formats.csv_files import (
     check_lines_above,
     plain_types,
 )
+from trueup.read.formats.written import NUMBERS, first_bytes, number_sql, recoded
 from trueup.read.paths import find
 from trueup.read.table import Rows
-from trueup.read.written import NUMBERS, first_bytes, number_sql, recoded
 
 LINES = "open the file and check its header and the lines named."
 NOT_UTF_8 = (

@@ -255,6 +255,8 @@ class FrameTable(Table):
             return partial(make_frame, library=library)
         if library == "dask":
             return partial(make_frame, library="pandas")
+        if library in ("pyspark", "pyspark[connect]"):
+            return _spark_frame
         return _ibis_frame if library == "ibis" else local_frame
 
 
@@ -262,6 +264,16 @@ def _ibis_frame(columns: dict[str, list[Any]], blank: tuple[str, str] | None = N
     import ibis  # type: ignore[import-untyped]
 
     return ibis.memtable(make_frame(columns, "pyarrow", blank))
+
+
+def _spark_frame(columns: dict[str, list[Any]], blank: tuple[str, str] | None = None) -> Any:
+    """Make a table of the session that is active; of none, as after unpickling, a local one."""
+    from pyspark.sql import SparkSession
+
+    table, session = make_frame(columns, "pyarrow", blank), SparkSession.getActiveSession()
+    if session is None:
+        return table
+    return session.createDataFrame(table if int(session.version[0]) > 3 else table.to_pandas())
 
 
 def _squared(frame: Any, sigma: float | None) -> Any:

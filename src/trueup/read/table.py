@@ -24,8 +24,8 @@ from trueup.read.columns import (
     refuse_missing,
     require_columns,
 )
+from trueup.read.formats.written import unescaped
 from trueup.read.native import local_frame
-from trueup.read.written import unescaped
 
 LEAST_VALUE = 1e-300
 ZERO, NEGATIVE, NO_BAND = -3986, 16_384, -32_768

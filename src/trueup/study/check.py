@@ -77,7 +77,7 @@ def check(
     from trueup.count.gather import gather, gather_groups
     from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
-    from trueup.read.written import check_text, written
+    from trueup.read.formats.written import check_text, written
 
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)

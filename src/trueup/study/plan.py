@@ -19,7 +19,7 @@ from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.numerics.arrays import Progress
-from trueup.read.written import written
+from trueup.read.formats.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
 from trueup.study.plans.half_width import Search

@@ -16,7 +16,7 @@ from trueup.read import open_table
 from trueup.read.duck import first_line
 from trueup.read.formats.binary_files import CUT_OFF
 from trueup.read.formats.csv_files import OPTIONS as CSV
-from trueup.read.written import written
+from trueup.read.formats.written import written
 from trueup.study.check import check
 from trueup.web.numbers import check_labels, check_work, names_of, options_of, shown
 
