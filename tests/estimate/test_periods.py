@@ -91,7 +91,7 @@ def test_levels_and_changes_are_covered(rng):
     """With two audits; one audit is compared with an exact answer above."""
     beta, audits = 0.25 + 0.03 * np.arange(8), {2: 60, 7: 60}
     inside = []
-    for _ in range(more(15)):
+    for _ in range(more(8)):
         table, test = series(rng, beta, units=1000, audits=audits)
         est = correct(table, test, draws=1000, seed=int(rng.integers(2**31)))
         truth = table.filter(pl.col("true") == 0).group_by("month").len().sort("month")["len"]
@@ -126,7 +126,7 @@ def test_predictions_that_no_base_rates_explain_are_said_so(rng):
 
 def test_a_panel_makes_changes_narrower_and_they_are_covered(rng):
     inside, widths = [], []
-    for _ in range(more(20)):
+    for _ in range(more(8)):
         table, test = series(rng, [0.3] * 4, 2000, {1: 1500})
         s, s_hat = (
             table[name].to_numpy().reshape(4, 2000).copy() for name in ("true", "predicted")

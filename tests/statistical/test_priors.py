@@ -166,7 +166,7 @@ def test_nuts_gives_the_conjugate_answer(monkeypatch):
 def test_chains_without_gradient_give_the_conjugate_answer(method, K, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)
     key = 300 + 10 * K + len(method)
-    est = run(method, K, dirichlet_tilt(K), 4000, key)
+    est = run(method, K, dirichlet_tilt(K), 1500, key)
     assert est.info["sampler"] == "pair walk"
     assert est.info["rhat"] < 1.02
     check(est, method, K, key + 1)

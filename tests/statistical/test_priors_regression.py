@@ -1,6 +1,7 @@
 """Error rates that depend on a number: NUTS against quadrature, and a whole simulation."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ V_HAT = np.array([[220, 310], [240, 260], [330, 200]])
 MIDDLE = np.log(0.1 / 0.9)
 
 
-def draws_of(prior, design, key, draws=4000):
+def draws_of(prior, design, key, draws, V_HAT=V_HAT):
     """P (R, J, K, K) and β (R, J, K) of three bins, and the settings' info."""
     settings = make_settings(
         2, prior=replace(prior, centres=CENTRES), design=design, method="auto", noise=False,
@@ -32,11 +33,11 @@ def draws_of(prior, design, key, draws=4000):
     return draw_regression(every, every, settings)
 
 
-def by_weights(log_density, starts, settings):
+def by_weights(log_density, starts, settings, size=400_000):
     """Stand in for `run_nuts`, which takes long to compile: standard normals, weighted."""
     import jax
 
-    rng, size = settings.rng, 400_000
+    rng = settings.rng
     x = {name: rng.standard_normal((size, *y.shape[1:])) for name, y in starts.items()}
     with jax.enable_x64(True):
         log_w = np.asarray(jax.jit(jax.vmap(log_density))(x))
@@ -77,10 +78,16 @@ def test_a_random_test_set_tells_of_columns(monkeypatch):
     assert beta == pytest.approx(np.einsum("rjgh,jh->rjg", c, rho), rel=1e-6)
 
 
-def test_a_test_set_of_each_class_tells_of_rows():
-    """Without slopes: p_01 and p_10 of all bins by quadrature, with each bin's β integrated."""
+def test_a_test_set_of_each_class_tells_of_rows(monkeypatch):
+    """Without slopes: p_01 and p_10 of all bins by quadrature, with each bin's β integrated.
+
+    Few predicted units, for which weights of standard normals do.
+    """
+    monkeypatch.setattr(nuts, "run_nuts", partial(by_weights, size=1_500_000))
     prior = tu.prior.regression("x", sd=1.2, slope_sd=1e-6)
-    P, beta, info = draws_of(prior, "by_class", 710)
+    few = V_HAT // 10
+    P, beta, info = draws_of(prior, "by_class", 710, draws=1000, V_HAT=few)
+    info["ess"] /= 1.5  # 1,000 draws of weights that are worth 2,000 or more
     assert info["rhat"] < 1.02
     z = np.linspace(-5, 5, 181)
     p = expit(MIDDLE + 1.2 * z)
@@ -93,7 +100,7 @@ def test_a_test_set_of_each_class_tells_of_rows():
     )  # fmt: skip
     b = (np.arange(400) + 0.5) / 400  # β_0 is uniform
     mean_beta = []
-    for v_hat in V_HAT:
+    for v_hat in few:
         rho = b * (1 - p01[..., None]) + (1 - b) * p10[..., None]
         inner = v_hat[0] * np.log(rho) + v_hat[1] * np.log1p(-rho)
         top = inner.max(axis=-1)
@@ -105,8 +112,7 @@ def test_a_test_set_of_each_class_tells_of_rows():
     for j in range(3):  # the same rates in every bin
         agree(P[:, j, 0, 1], (weight * p01).sum(), info["ess"])
         agree(P[:, j, 1, 0], (weight * p10).sum(), info["ess"])
-        ess = min(info["ess"], 1000)  # of β the chains say nothing
-        agree(beta[:, j, 0], (weight * mean_beta[j]).sum(), ess)
+        agree(beta[:, j, 0], (weight * mean_beta[j]).sum(), info["ess"])
 
 
 def world(rng, N=20_000):
@@ -133,7 +139,7 @@ def test_one_P_for_all_misses_and_a_regression_does_not():
     test_set = table.iloc[audited].assign(true=webshop[audited])
     truth = table["y"][webshop].sum()
     far, near = (
-        tu.correct(table, test_set, value="y", design="shifted", prior=prior)
+        tu.correct(table, test_set, value="y", design="shifted", prior=prior, draws=1000)
         for prior in ("perks", tu.prior.regression("y", log=True, bins=40))
     )
     one_P, by_size = far.rows()[1], near.rows()[1]
