@@ -128,7 +128,7 @@ def some_jobs(quick, rng, every_job=run._jobs):
     replications in tests/paper.
     """
     jobs, left_out = every_job(quick, rng)
-    most = {"cell": 15, "groups": 3, "published": 0}
+    most = {"cell": 15, "groups": 10, "published": 0}
     taken, K = [("others", partial(published, replications=200), seed(9))], rng.choice((2, 3))
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
