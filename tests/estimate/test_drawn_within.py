@@ -37,6 +37,7 @@ def predictions(whole):
     return pa.table({name: x for name, x in whole.items() if name != "true"})
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_stratum_audited_in_full_is_known(rng):
     whole = population(rng)
     test = drawn(whole, rng, [None, None, None, 40])

@@ -7,7 +7,6 @@ from tests.seeds import more
 
 import trueup as tu
 from trueup.aggregate.groups import concentration
-from trueup.draws import pooling
 from trueup.estimate.doubts.rates import rates_differ
 
 K_LABELS = np.array(["a", "b", "c"])
@@ -55,10 +54,9 @@ def test_draws_add_up_over_classes_and_groups(tables, value, strata):
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
-def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables, monkeypatch):
+@pytest.mark.usefixtures("short_chains")
+def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables):
     """Chains that converge at once keep 3,776 draws of 4,000; this was a traceback."""
-    monkeypatch.setattr(pooling, "ENOUGH", 0.0)
-    monkeypatch.setattr(pooling, "RHAT", 9.0)
     est = correct(tables, by="sector", strata="sector", draws=4000)
     assert len(est.draws) == len(est.whole) == est.info["draws"]
     assert np.allclose(est.draws.sum(axis=1), est.whole)
@@ -190,6 +188,7 @@ def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(rng, l
     assert np.allclose(est.draws.sum(axis=2), np.bincount(group, y))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_counts_by_group_and_stratum_have_mid_quantiles(tables):
     est = correct(tables, by="region", strata="sector")
     for name, level in {"estimate": 0.5, "lower": 0.025, "upper": 0.975}.items():
@@ -245,6 +244,7 @@ def test_strata_answer_under_every_pooling(tables, pooling, design):
     assert est.whole.sum(axis=1) == pytest.approx(len(units))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_stratum_without_test_units_is_flagged(tables):
     units, test, _ = tables
     test = test[test["region"] != "west"]

@@ -161,7 +161,8 @@ def test_nuts_gives_the_conjugate_answer(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "K"),
-    [(method, 3) for method in ("bayes", "constrained", "joint", "full")] + [("constrained", 2)],
+    # the corners of `constrained` take chains 15 s with three classes
+    [("bayes", 3), ("joint", 3), ("full", 3), ("constrained", 2)],
 )
 def test_chains_without_gradient_give_the_conjugate_answer(method, K, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)

@@ -140,12 +140,12 @@ def test_one_P_for_all_misses_and_a_regression_does_not():
     truth = table["y"][webshop].sum()
     far, near = (
         tu.correct(table, test_set, value="y", design="shifted", prior=prior, draws=1000)
-        for prior in ("perks", tu.prior.regression("y", log=True, bins=40))
+        for prior in ("perks", tu.prior.regression("y", log=True, bins=12))
     )
     one_P, by_size = far.rows()[1], near.rows()[1]
     assert near.info["sampler"] == "nuts"
     assert near.info["rhat"] < 1.02
-    assert near.info["strata"] == 40
+    assert near.info["strata"] == 12
     assert one_P["mean"] - truth > 2.5 * one_P["sd"]
     assert abs(by_size["mean"] - truth) < 5 * by_size["sd"]
     assert abs(by_size["mean"] - truth) < 0.6 * abs(one_P["mean"] - truth)
