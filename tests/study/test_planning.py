@@ -61,8 +61,8 @@ def test_simulating_at_the_planned_n_gives_the_wanted_half_width(name, allocatio
     found = tu.plan(
         **case, **target, interest=0, allocations=[allocation], seed=int(rng.integers(2**32))
     )
-    half = half_widths(case, found.best["per_class"], 100, rng)
-    error = half.std() / np.sqrt(100)
+    half = half_widths(case, found.best["per_class"], 60, rng)
+    error = half.std() / np.sqrt(60)
     assert abs(half.mean() / found.target - 1) < 0.10 + 5 * error / found.target
 
 
