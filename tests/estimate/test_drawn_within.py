@@ -147,10 +147,13 @@ def test_from_the_command_line(rng, tmp_path):
 
 @pytest.mark.slow
 def test_strata_have_an_even_rank(rng):
-    """Simulation-based calibration of the level that pools strata."""
+    """Simulation-based calibration of the level that pools strata.
+
+    Few units, so that what strata share decides. Planted bug: base rates of strata turned round.
+    """
     K, H, J = 2, 2, 3
     alpha, shares = np.full((K, H), 0.5), np.array([[0.4, -0.2, 0.9], [-0.4, 0.2, -0.9]])
-    units = np.array([[5], [9], [20], [12], [3], [15]])
+    units = np.array([[2], [4], [8], [5], [1], [6]])
     ranks = []
     for _ in range(more(100)):
         tau, nu, kappa = rng.standard_gamma(0.5) / 10, rng.random(), rng.choice(KAPPAS)
@@ -167,5 +170,7 @@ def test_strata_have_an_even_rank(rng):
         a = np.maximum(last.kappa[:, None, None, None] * last.m + n, 1e-300)
         drawn_c = rng.standard_gamma(a)
         drawn_c = drawn_c[:, 0, :, 0] / np.maximum(drawn_c.sum(axis=1)[:, :, 0], 1e-300)
-        ranks.append((drawn_c.sum(axis=1) < c[0].sum()).mean())
-    assert_uniform(ranks)
+        figures = [np.ones(H * J), np.tile(shares[0], H)]
+        ranks.append([(drawn_c @ x < c[0] @ x).mean() for x in figures])
+    for column in np.transpose(ranks):
+        assert_uniform(column)

@@ -145,8 +145,8 @@ def test_audited_units_of_a_group_that_the_population_lacks(tables):
         tu.correct(units, test, by="region", value="y", draws=100, overlap=False)
 
 
-def share_covered(rng):
-    """Return the share of nine groups whose interval holds the truth, for one new test set."""
+def squared_errors(rng):
+    """Return the mean over nine groups of (error/sd)², for one new test set."""
     group = np.repeat(np.arange(9), np.repeat([20, 100, 300], 3))
     base = rng.beta(1.5, 10, 9)
     s = (rng.random(len(group)) < base[group]).astype(int)
@@ -154,16 +154,17 @@ def share_covered(rng):
     units = pd.DataFrame({"predicted": s_hat, "group": group})
     test = units.assign(true=s).iloc[rng.choice(len(group), 200, replace=False)]
     est = tu.correct(units, test, by="group", draws=400, seed=int(rng.integers(2**32)))
-    truth = np.bincount(group, s)
-    low, high = np.quantile(est.draws[:, :, 1], [0.025, 0.975], axis=0)
-    return ((low <= truth) & (truth <= high)).mean()
+    u = est.draws[:, :, 1]
+    return (((u.mean(axis=0) - np.bincount(group, s)) / np.maximum(u.std(axis=0), 0.3)) ** 2).mean()
 
 
-def test_intervals_of_groups_cover(rng):
-    """Groups share one P, so a test set is one observation: the share of its groups covered."""
-    shares = np.array([share_covered(rng) for _ in range(more(7))])
-    error = max(shares.std(ddof=1), 0.07) / np.sqrt(len(shares))
-    assert shares.mean() > 0.94 - 5 * error
+def test_errors_of_groups_are_as_their_draws_say(rng):
+    """Groups share one P, so a test set is one observation: it has a sd of 1 at most.
+
+    Planted bug: draws half as wide, which have a mean of 4.
+    """
+    found = np.array([squared_errors(rng) for _ in range(more(7))])
+    assert found.mean() < 1 + 5 / np.sqrt(len(found))
 
 
 @pytest.mark.parametrize(("level", "pooling"), [(3.0, "partial"), (-2.0, "complete")])

@@ -18,7 +18,9 @@ from trueup.draws.settings import make_settings
 
 pytestmark = pytest.mark.slow
 CENTRES = (-1.2, 0.1, 1.4)
-TESTS = np.array([[[9, 7], [4, 12]], [[12, 4], [2, 11]], [[16, 1], [6, 9]]])  # bin, true, predicted
+TESTS = np.array(
+    [[[9, 7], [4, 12]], [[12, 4], [2, 11]], [[14, 5], [2, 13]]]
+)  # bin, true, predicted
 V_HAT = np.array([[220, 310], [240, 260], [330, 200]])
 MIDDLE = np.log(0.1 / 0.9)
 
@@ -34,14 +36,20 @@ def draws_of(prior, design, key, draws, V_HAT=V_HAT):
 
 
 def by_weights(log_density, starts, settings, size=400_000):
-    """Stand in for `run_nuts`, which takes long to compile: standard normals, weighted."""
+    """Stand in for `run_nuts`, which takes long to compile: draws of the prior, weighted.
+
+    Standard normals, and log odds "r" of base rates, which are uniform.
+    """
     import jax
 
     rng = settings.rng
-    x = {name: rng.standard_normal((size, *y.shape[1:])) for name, y in starts.items()}
+    drawn = {"r": rng.logistic}
+    x = {name: drawn.get(name, rng.normal)(size=(size, *y.shape[1:])) for name, y in starts.items()}
     with jax.enable_x64(True):
         log_w = np.asarray(jax.jit(jax.vmap(log_density))(x))
-    log_w = log_w + 0.5 * sum((y**2).sum(axis=tuple(range(1, y.ndim))) for y in x.values())
+    for name, y in x.items():
+        log_prior = -0.5 * y**2 if name != "r" else y - 2 * np.logaddexp(0, y)
+        log_w = log_w - log_prior.reshape(size, -1).sum(axis=1)
     w = np.exp(log_w - log_w.max())
     w /= w.sum()
     assert (w**2).sum() < 1 / 2000
@@ -81,7 +89,7 @@ def test_a_random_test_set_tells_of_columns(monkeypatch):
 def test_a_test_set_of_each_class_tells_of_rows(monkeypatch):
     """Without slopes: p_01 and p_10 of all bins by quadrature, with each bin's β integrated.
 
-    Few predicted units, for which weights of standard normals do.
+    Few predicted units, for which weights of the prior do.
     """
     monkeypatch.setattr(nuts, "run_nuts", partial(by_weights, size=1_500_000))
     prior = tu.prior.regression("x", sd=1.2, slope_sd=1e-6)
