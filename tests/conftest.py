@@ -33,13 +33,24 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let chains stop long before they converge: for tests of what holds of every draw."""
+    shorten_chains(monkeypatch)
+
+
+def shorten_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every kind of chain stop after a few sweeps."""
     from trueup.aggregate.groups import concentration
+    from trueup.draws import pair_walk, pooling
     from trueup.estimate import cell_totals
 
-    for name, few in {"WARM_UP": 4, "LEAST_SWEEPS": 5, "MOST_BATCHES": 1}.items():
-        monkeypatch.setattr(cell_totals, name, few)
-    for name, few in {"WARM_UP": 10, "KEEP": 5}.items():
-        monkeypatch.setattr(concentration, name, few)
+    few = {
+        cell_totals: {"WARM_UP": 4, "LEAST_SWEEPS": 5, "MOST_BATCHES": 1},
+        concentration: {"WARM_UP": 10, "KEEP": 5},
+        pair_walk: {"WARM_UP": 10, "SWEEPS": 20, "ROUNDS": 1},
+        pooling: {"ENOUGH": 0.0, "RHAT": np.inf},
+    }
+    for module, constants in few.items():
+        for name, value in constants.items():
+            monkeypatch.setattr(module, name, value)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,6 +19,8 @@ PHI = np.array(
     ]
 )
 ALPHA = np.full((K, H), 0.5)
+SWEEPS = 30
+"""After which ranks are even to a hundredth."""
 CENTRE, ERROR = np.array([0.8, -0.6]), np.array([0.3, 0.5])
 
 
@@ -44,7 +46,7 @@ def ranks(rng, replications, alpha=ALPHA, phi=PHI):
     for _ in range(replications):
         kappa, lam, share, n = truth(rng)
         states = learn_columns(n, Frame(phi, (CENTRE, ERROR)), alpha, rng, chains=40)
-        last = next(islice(states, 60, None))
+        last = next(islice(states, SWEEPS, None))
         c = draw_cells(last, n, rng).sum(axis=(2, 3))[:, 0]
         noise = rng.random(40) - 0.5  # κ is on a grid: ties are broken at random
         found.append(
@@ -64,18 +66,24 @@ def even(x):
     return (((seen - expected) ** 2 / expected).sum() - 9) / np.sqrt(18)
 
 
+def assert_uniform(ranks):
+    """By bins, by their mean and by their spread, which fewer ranks can tell."""
+    u, count = np.asarray(ranks), len(ranks)
+    assert even(u) < 7  # Pr below 1e-6 for χ² with 9 degrees of freedom
+    assert abs(u.mean() - 0.5) < 5 * np.sqrt(1 / 12 / count)
+    assert abs(np.square(u - 0.5).mean() - 1 / 12) < 5 * np.sqrt(1 / 180 / count)
+
+
 @pytest.mark.slow
 def test_the_truth_has_an_even_rank(rng):
     """Simulation-based calibration (Talts et al. 2018): κ, λ and the share of a class."""
-    found = ranks(rng, 150)
-    for column in found.T:
-        assert even(column) < 7  # Pr below 1e-6 for χ² with 9 degrees of freedom
-        assert abs(column.mean() - 0.5) < 5 * np.sqrt(1 / 12 / len(column))
+    for column in ranks(rng, more(120)).T:
+        assert_uniform(column)
 
 
 @pytest.mark.slow
 def test_calibration_finds_slopes_of_the_wrong_sign(rng):
-    found = ranks(rng, 150, phi=-PHI)
+    found = ranks(rng, 100, phi=-PHI)
     assert max(even(column) for column in found.T) > 7
 
 

@@ -5,7 +5,18 @@ from itertools import islice
 import numpy as np
 import pytest
 from tests.draws import test_within_classes as rows
-from tests.draws.test_cell_columns import ALPHA, ERROR, PHI, B, H, K, even
+from tests.draws.test_cell_columns import (
+    ALPHA,
+    ERROR,
+    PHI,
+    SWEEPS,
+    B,
+    H,
+    K,
+    assert_uniform,
+    even,
+)
+from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws.cells.columns import (
@@ -48,7 +59,7 @@ def ranks(rng, replications, right=RIGHT):
     for _ in range(replications):
         kappa, b, share, n = truth(rng)
         known = Frame(FUNCTIONS, (FLAT, ERROR), None, right)
-        last = next(islice(learn_columns(n, known, ALPHA, rng, chains=40), 60, None))
+        last = next(islice(learn_columns(n, known, ALPHA, rng, chains=40), SWEEPS, None))
         assert last.m.shape == (40, K, H, B)
         c = draw_cells(last, n, rng).sum(axis=(2, 3))[:, 0]
         noise = rng.random(40) - 0.5  # κ is on a grid: ties are broken at random
@@ -59,10 +70,8 @@ def ranks(rng, replications, right=RIGHT):
 
 @pytest.mark.slow
 def test_the_slope_of_the_score_has_an_even_rank(rng):
-    found = ranks(rng, 150)
-    for column in found.T:
-        assert even(column) < 7  # Pr below 1e-6 for χ² with 9 degrees of freedom
-        assert abs(column.mean() - 0.5) < 5 * np.sqrt(1 / 12 / len(column))
+    for column in ranks(rng, more(120)).T:
+        assert_uniform(column)
 
 
 @pytest.mark.slow

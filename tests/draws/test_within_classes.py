@@ -68,7 +68,7 @@ def test_without_units_the_scale_of_slopes_is_as_its_prior(rng):
     known = frame(none, V_HAT, Z, True)
     states = learn_columns(none, known, ALPHA, rng, chains=40)
     cells = draw_within_classes(states, none, V_HAT, known, ALPHA, rng)
-    sweeps = islice(cells, 50, 50 + more(1200))
+    sweeps = islice(cells, 50, 50 + more(800))
     upsilon = np.stack([state.upsilon[:, 0] for state, _, _ in sweeps], axis=1)
     for times in (1, 3):
         above = (upsilon > times * SCALE).astype(float)

@@ -6,7 +6,7 @@ import pytest
 from tests.seeds import more
 
 import trueup as tu
-from trueup.draws import pooling
+from trueup.aggregate.groups import concentration
 from trueup.estimate.doubts.rates import rates_differ
 
 K_LABELS = np.array(["a", "b", "c"])
@@ -54,10 +54,9 @@ def test_draws_add_up_over_classes_and_groups(tables, value, strata):
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
-def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables, monkeypatch):
+@pytest.mark.usefixtures("short_chains")
+def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables):
     """Chains that converge at once keep 3,776 draws of 4,000; this was a traceback."""
-    monkeypatch.setattr(pooling, "ENOUGH", 0.0)
-    monkeypatch.setattr(pooling, "RHAT", 9.0)
     est = correct(tables, by="sector", strata="sector", draws=4000)
     assert len(est.draws) == len(est.whole) == est.info["draws"]
     assert np.allclose(est.draws.sum(axis=1), est.whole)
@@ -96,7 +95,7 @@ def test_asking_for_groups_never_changes_the_whole(tables, design, value):
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("value", [None, "y"])
 def test_groups_of_one_unit_add_up_to_the_whole_without_groups(tables, value):
-    units, test = (x[x["region"] != "north"] for x in tables[:2])  # 667 units
+    units, test = (x[x["id"] >= 2450] for x in tables[:2])  # 217 units, none of them in the north
     options = {"value": value, "id": "id", "draws": 100, "seed": 5}
     est = tu.correct(units.assign(unit=units["id"]), test, by="unit", **options)
     assert (est.whole == tu.correct(units, test, **options).whole).all()
@@ -146,8 +145,8 @@ def test_audited_units_of_a_group_that_the_population_lacks(tables):
         tu.correct(units, test, by="region", value="y", draws=100, overlap=False)
 
 
-def share_covered(rng):
-    """Return the share of nine groups whose interval holds the truth, for one new test set."""
+def squared_errors(rng):
+    """Return the mean over nine groups of (error/sd)², for one new test set."""
     group = np.repeat(np.arange(9), np.repeat([20, 100, 300], 3))
     base = rng.beta(1.5, 10, 9)
     s = (rng.random(len(group)) < base[group]).astype(int)
@@ -155,29 +154,34 @@ def share_covered(rng):
     units = pd.DataFrame({"predicted": s_hat, "group": group})
     test = units.assign(true=s).iloc[rng.choice(len(group), 200, replace=False)]
     est = tu.correct(units, test, by="group", draws=400, seed=int(rng.integers(2**32)))
-    truth = np.bincount(group, s)
-    low, high = np.quantile(est.draws[:, :, 1], [0.025, 0.975], axis=0)
-    return ((low <= truth) & (truth <= high)).mean()
+    u = est.draws[:, :, 1]
+    return (((u.mean(axis=0) - np.bincount(group, s)) / np.maximum(u.std(axis=0), 0.3)) ** 2).mean()
 
 
-def test_intervals_of_groups_cover(rng):
-    """Groups share one P, so a test set is one observation: the share of its groups covered."""
-    shares = np.array([share_covered(rng) for _ in range(more(12))])
-    error = max(shares.std(ddof=1), 0.07) / np.sqrt(len(shares))
-    assert shares.mean() > 0.94 - 5 * error
+def test_errors_of_groups_are_as_their_draws_say(rng):
+    """Groups share one P, so a test set is one observation: it has a sd of 1 at most.
+
+    Planted bug: draws half as wide, which have a mean of 4.
+    """
+    found = np.array([squared_errors(rng) for _ in range(more(7))])
+    assert found.mean() < 1 + 5 / np.sqrt(len(found))
 
 
-@pytest.mark.parametrize("level", [3.0, -2.0])
-def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(rng, level):
+@pytest.mark.parametrize(("level", "pooling"), [(3.0, "partial"), (-2.0, "complete")])
+def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(
+    rng, level, pooling, monkeypatch
+):
     """Classes differ in value: units allocated without a look at theirs lose that by groups."""
-    size = rng.integers(1, 6, 1500)
-    group = np.repeat(np.arange(1500), size)
-    s = (rng.random(len(group)) < rng.beta(4, 1, 1500)[group]).astype(int)
+    monkeypatch.setattr(concentration, "WARM_UP", 10)  # of which the whole knows nothing
+    monkeypatch.setattr(concentration, "KEEP", 5)
+    size = rng.integers(1, 6, 700)
+    group = np.repeat(np.arange(700), size)
+    s = (rng.random(len(group)) < rng.beta(4, 1, 700)[group]).astype(int)
     y = np.where(s == 0, level, 1.0) + rng.normal(size=len(s))
     units = pd.DataFrame({"id": np.arange(len(s)), "group": group, "y": y})
     units["predicted"] = s ^ (rng.random(len(s)) < 0.15)
-    test = units.assign(true=s).iloc[rng.choice(len(s), 600, replace=False)]
-    est = tu.correct(units, test, by="group", id="id", value="y", draws=400)
+    test = units.assign(true=s).iloc[rng.choice(len(s), 500, replace=False)]
+    est = tu.correct(units, test, by="group", id="id", value="y", pooling=pooling, draws=400)
     by, without = (
         est.rows()[-2],
         tu.correct(units, test, id="id", value="y", draws=400).rows()[0],
@@ -187,6 +191,7 @@ def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(rng, l
     assert np.allclose(est.draws.sum(axis=2), np.bincount(group, y))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_counts_by_group_and_stratum_have_mid_quantiles(tables):
     est = correct(tables, by="region", strata="sector")
     for name, level in {"estimate": 0.5, "lower": 0.025, "upper": 0.975}.items():
@@ -233,7 +238,7 @@ def test_derived_quantities(tables):
 @pytest.mark.parametrize("design", ["random", "by_class"])
 def test_strata_answer_under_every_pooling(tables, pooling, design):
     units, _, truth = tables
-    est = correct(tables, strata="sector", pooling=pooling, design=design, draws=2000)
+    est = correct(tables, strata="sector", pooling=pooling, design=design)
     exact = np.array([(truth == k).sum() for k in K_LABELS])
     for row, count in zip(est.rows(), exact, strict=True):
         assert abs(row["estimate"] - count) < 6 * row["sd"] + 1
@@ -242,6 +247,7 @@ def test_strata_answer_under_every_pooling(tables, pooling, design):
     assert est.whole.sum(axis=1) == pytest.approx(len(units))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_stratum_without_test_units_is_flagged(tables):
     units, test, _ = tables
     test = test[test["region"] != "west"]

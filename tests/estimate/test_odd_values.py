@@ -9,6 +9,7 @@ import pytest
 
 import trueup as tu
 
+pytestmark = pytest.mark.usefixtures("short_chains")
 N = 600
 
 

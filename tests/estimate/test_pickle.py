@@ -9,6 +9,7 @@ import pytest
 
 import trueup as tu
 
+pytestmark = pytest.mark.usefixtures("short_chains")
 PECULIAR = ([[4, 1], [2, 3]], [10, 90])
 UNITS = pd.DataFrame({"predicted": list("aababb") * 10, "region": list("nsns" * 15)})
 AUDITED = UNITS.assign(true=list("abbabb") * 10).iloc[:12]

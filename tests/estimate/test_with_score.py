@@ -3,8 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import expit, ndtri
 from tests.read.by_hand import fine_scores
-from tests.seeds import more
+from tests.seeds import fresh_seed, more
 
 import trueup as tu
 from trueup.estimate.doubts.rates import score_as_given, score_helps
@@ -37,26 +38,44 @@ SPOILT = {
 }
 
 
-@pytest.mark.slow
-def test_intervals_cover_whatever_was_done_to_the_score(rng):
-    """Traps: trusting the score covered 71% when it was spoilt, a plug-in curve 80 to 86%."""
-    spoilt = [how for how in SPOILT if how != "log-probability"]
-    covered, gain, reps = dict.fromkeys(spoilt, 0), {how: [] for how in spoilt}, more(40)
-    for r in range(reps):
-        whole = population(rng)
-        i = rng.choice(N, 120, replace=False)
-        truth = whole["true"].sum()
-        hard = tu.correct(*tables(whole, i), draws=800, seed=r).rows()[1]
-        for how in spoilt:
-            both = tables(whole, i, q=SPOILT[how](whole["p"]))
-            row = tu.correct(*both, draws=800, seed=r, score="q").rows()[1]
-            covered[how] += row["lower"] <= truth <= row["upper"]
-            gain[how].append([(x["estimate"] - truth) ** 2 for x in (hard, row)])
-    for how in spoilt:
-        assert covered[how] / reps > 0.95 - 5 * np.sqrt(0.95 * 0.05 / reps), how
-        before, after = np.array(gain[how]).T
-        difference = (after - before) / before.mean()
-        assert difference.mean() < 0.1 + 5 * difference.std() / np.sqrt(reps), how
+def expected(n=120, sure=1.7):
+    """Return `population` at its expectation, and every N/n-th unit of it, class by class."""
+    sizes = {0: 7 * N // 10, 1: 3 * N // 10}
+    s = np.repeat([0, 1], list(sizes.values()))
+    x = [sure * g + ndtri((np.arange(m) + 0.5) / m) for g, m in sizes.items()]
+    p1 = expit(sure * np.concatenate(x) - sure**2 / 2 + np.log(0.3 / 0.7))
+    h = (p1 > 0.5).astype(int)
+    order = np.lexsort((p1, s, h))
+    columns = {"predicted": h, "true": s, "p": np.where(h == 1, p1, 1 - p1)}
+    return {name: y[order] for name, y in columns.items()}, np.arange(N // n // 2, N, N // n)
+
+
+def sd_if_known(whole):
+    """The sd with the true curve of the score known, as a share of that without a score."""
+    p, right = whole["p"], whole["predicted"] == whole["true"]
+    c = np.array([right[whole["predicted"] == h].mean() for h in (0, 1)])[whole["predicted"]]
+    return np.sqrt((p * (1 - p)).mean() / (c * (1 - c)).mean())
+
+
+@pytest.mark.parametrize("how", [how for how in SPOILT if how != "log-probability"])
+def test_a_score_tells_no_more_than_it_could_whatever_was_done_to_it(how):
+    """Numbers at their expectation: the mean is near the truth, and the sd not too small.
+
+    No score tells more than its own curve, were that known: the sd is then 0.93 of that without.
+    Ours is 0.91 to 0.93 with 120 units, of which 2 or 3 hundredths are the prior. Planted bug: a
+    slope of 2.5 whatever the audited units say has 0.81 to 0.83 of the score as it is.
+    """
+    whole, i = expected()
+    q = SPOILT[how](whole["p"])
+    if how == "noise":
+        q = np.arange(N) * 0.5**0.5 % 1  # alike in every part of the table
+    options = {"draws": more(16_000), "seed": fresh_seed()}
+    hard = tu.correct(*tables(whole, i), **options).rows()[1]
+    row = tu.correct(*tables(whole, i, q=q), score="q", **options).rows()[1]
+    assert abs(row["mean"] - whole["true"].sum()) < 0.4 * row["sd"]
+    least = 1.0 if how == "noise" else sd_if_known(whole)
+    assert row["sd"] / hard["sd"] > 0.94 * least
+    assert row["sd"] / hard["sd"] < 1.15  # and little is lost
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import shorten_chains
 
 import trueup as tu
-from trueup.aggregate.groups import concentration
 
 CLASSES = ["a", "b", "c"]
 OPTIONS = {"draws": 100, "seed": 3, "value": "y"}
@@ -20,8 +20,7 @@ OPTIONS = {"draws": 100, "seed": 3, "value": "y"}
 def short_chains():
     """What is exact needs no chain that has arrived."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(concentration, "WARM_UP", 10)
-        patch.setattr(concentration, "KEEP", 5)
+        shorten_chains(patch)
         yield
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.seeds import fresh
 
 import trueup as tu
-from trueup.draws import rates
+from trueup.draws import pair_walk, rates
 from trueup.draws.density import Posterior, log_density
 from trueup.prior.elicited import Built
 
@@ -150,23 +150,24 @@ def test_nuts_gives_the_conjugate_answer(monkeypatch):
     """
     monkeypatch.setattr(rates, "ENOUGH", 2.0)  # weights never do
     method, K, key = "full", 3, 234
-    est = run(method, K, dirichlet_function(K), 4000, key)
+    est = run(method, K, dirichlet_function(K), 2000, key)
     assert est.info["sampler"] == "nuts"
     assert est.info["rhat"] < 1.02
     assert est.info["ess"] > 400
-    assert est.info["divergences"] <= 40
+    assert est.info["divergences"] <= 20
     check(est, method, K, key + 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "K"),
-    [(method, 3) for method in ("bayes", "constrained", "joint", "full")] + [("constrained", 2)],
+    # the corners of `constrained` take chains 15 s with three classes
+    [("bayes", 3), ("joint", 3), ("full", 3), ("constrained", 2)],
 )
 def test_chains_without_gradient_give_the_conjugate_answer(method, K, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)
     key = 300 + 10 * K + len(method)
-    est = run(method, K, dirichlet_tilt(K), 4000, key)
+    est = run(method, K, dirichlet_tilt(K), 1500, key)
     assert est.info["sampler"] == "pair walk"
     assert est.info["rhat"] < 1.02
     check(est, method, K, key + 1)
@@ -182,6 +183,7 @@ def test_chains_take_a_function_that_jax_cannot_follow(monkeypatch):
 
     reference = tu.Dirichlet(1.0, alpha.sum(axis=1))
     prior = tu.prior.log_density(plain, reference=reference, smooth=False)
-    est = run("constrained", 2, prior, 4000, 401)
+    monkeypatch.setattr(pair_walk, "CHAINS", 16)  # one matrix after the other takes long
+    est = run("constrained", 2, prior, 1000, 401)
     assert est.info["sampler"] == "pair walk"
     check(est, "constrained", 2, 402)

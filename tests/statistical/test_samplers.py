@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import betaincinv
-from tests.seeds import fresh
+from tests.seeds import fresh, more
 
 from trueup.draws.samplers import draw_constrained, draw_full
 from trueup.draws.samplers.exact import log_masses
@@ -177,28 +177,25 @@ def test_wrong_moves_of_full_are_caught(planted, monkeypatch):
 
 
 @pytest.mark.slow
-def test_full_is_calibrated_with_few_units():
-    """Simulation-based calibration: the truth's rank among its own posterior draws is uniform.
+def test_full_with_data_from_its_prior():
+    """Against importance from the prior, where truths, test sets and γ are unlike in each run.
 
-    With three classes; at two, quadrature above is exact.
+    Planted bugs: γ = 1, and one more than γ in the rarest class.
     """
     rng, K = RNG(38), 3
     alpha, gamma = np.full((K, K), 1 / K) + 0.5 * np.eye(K), np.arange(1.0, K + 1)
-    repeats, size = 120, 99
-    ranks = np.empty((repeats, 2))
-    for i in range(repeats):
-        P = np.stack([rng.dirichlet(row) for row in alpha])
-        beta = rng.dirichlet(gamma)
-        n = np.stack([rng.multinomial(3 + g, P[g]) for g in range(K)])
-        v_hat = rng.multinomial(12, beta @ P)
-        # 20 sweeps of 32 chains are plenty for 99 draws; most time would go into a lower R-hat
-        draws = draw_full(alpha + n, gamma, v_hat, size, rng, max_sweeps=20)
-        ranks[i] = (draws.beta[:, [0, 2]] < beta[[0, 2]]).sum(axis=0)
-    for column in ranks.T:
-        counts = np.bincount((column // 10).astype(int), minlength=10)
-        # each count is binomial(120, 1/10); also the mean rank
-        assert np.all(np.abs(counts - repeats / 10) < 5 * np.sqrt(repeats * 0.1 * 0.9))
-        assert abs(column.mean() - size / 2) < 5 * (size + 1) / np.sqrt(12 * repeats)
+    for _ in range(more(4)):
+        truth = np.stack([rng.dirichlet(row) for row in alpha])
+        n = np.stack([rng.multinomial(3 + g, truth[g]) for g in range(K)])
+        v_hat = rng.multinomial(12, rng.dirichlet(gamma) @ truth)
+        P = np.stack([rng.dirichlet(row, 400_000) for row in alpha + n], axis=1)
+        beta = rng.dirichlet(gamma, 400_000)
+        weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
+        draws = draw_full(alpha + n, gamma, v_hat, 2_000, rng)
+        assert errors(draws, *weighted(beta, weight)).max() < 5
+        mean, extra = weighted(P[:, 0], weight)
+        error = np.hypot(extra, draws.P[:, 0].std(axis=0) / np.sqrt(draws.info["ess"]))
+        assert np.all(np.abs(draws.P[:, 0].mean(axis=0) - mean) < 5 * error)
 
 
 @pytest.mark.slow
