@@ -307,7 +307,7 @@ def correct_counts(
     *,
     classes: Sequence[Hashable] | None = None,
     predicted_classes: Sequence[Hashable] | None = None,
-    design: str = "random",
+    design: str | None = None,
     method: str = "auto",
     prior: object = "perks",
     overlap: bool | None = None,
@@ -372,7 +372,7 @@ def correct_counts(
     extra: dict[str, Any] = {}
     if studies is not None:
         known, classes, design, seed = pooled_studies(
-            test, P, studies, between, classes, predicted_classes, design, seed
+            test, P, studies, between, classes, predicted_classes, design, prior, seed
         )
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
         extra = {"prior": "studies", "studies": known.pop("found")}
@@ -384,6 +384,8 @@ def correct_counts(
             "nor `P`.",
             hint="give the test counts, rows true and columns predicted.",
         )
+    design = "random" if design is None else design
+    asked["design"] = design
     counts = make_counts(
         test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
         classes=classes, predicted_classes=predicted_classes,

@@ -101,7 +101,8 @@ def pooled_studies(
     between: float,
     classes: Sequence[Hashable] | None,
     predicted_classes: Sequence[Hashable] | None,
-    design: str,
+    design: str | None,
+    prior: object,
     seed: int | None,
 ) -> tuple[dict[str, Any], list[Hashable], str, int]:
     """Return the options that studies stand for, the classes, the design and the seed."""
@@ -111,12 +112,24 @@ def pooled_studies(
                 f"`studies` takes the place of `{name}`; got both.",
                 hint="a test set of your own is one of the studies: give it there, with test=None.",
             )
-    check_options(design=design, seed=seed)
+    if not (isinstance(prior, str) and prior.lower() == "perks"):  # the default
+        raise OptionError(
+            "`studies` takes the place of `prior`; got both.",
+            hint="leave out `prior`: `between` is what is assumed before any study.",
+        )
+    if design is not None:
+        check_options(design=design)
+    if design in FROM_POPULATION:
+        raise OptionError(
+            "`studies` are of units whose true class was known, design 'by_class' or 'shifted'; "
+            f"got {design!r}.",
+            hint="leave out `design`.",
+        )
+    check_options(seed=seed)
     if seed is None:
         seed = fresh_seed()
     rng = np.random.default_rng([seed, 4])
     drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
-    # known cases were chosen as such; a design of one's own test set does not exist
-    design = "by_class" if design == "random" else design
+    design = "by_class" if design is None else design
     known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
     return known, labels, design, seed
