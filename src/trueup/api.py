@@ -24,7 +24,12 @@ from trueup.draws.settings import (
 )
 from trueup.errors import DataError, OptionError
 from trueup.estimate.job import Job, asked_of, run
-from trueup.estimate.options import pooled_studies, refuse_together, weighted_method
+from trueup.estimate.options import (
+    pooled_studies,
+    refuse_together,
+    refuse_with_period,
+    weighted_method,
+)
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
 from trueup.prior.studies import BETWEEN
@@ -214,6 +219,7 @@ def correct(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
     )
     one_of("pooling", pooling, POOLINGS)
+    refuse_with_period(asked)
     by = by if period is None else period
     columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
     refuse_together(asked, columns)

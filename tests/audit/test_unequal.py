@@ -142,6 +142,19 @@ def test_the_interval_of_unequal_probabilities_is_students(tables):
         tu.correct(table, rare.assign(true=rare["true"].astype(int)), method="difference")
 
 
+@pytest.mark.parametrize("ask", ["accuracy", "share"])
+def test_the_way_to_draws_is_not_the_method_that_was_used(tables, ask):
+    table, audit = tables
+    plain = audit[["predicted", "true"]].assign(p=audit["probability"])
+    with pytest.warns(tu.TrueupWarning, match="no draws"):
+        est = tu.correct(table, plain, probability="p")
+    with pytest.raises(tu.EstimateError, match="by whose size `draw` drew the units"):
+        getattr(est, ask)()
+    naive = tu.correct_counts([[4, 1], [2, 3]], [10, 90], method="naive")
+    with pytest.raises(tu.EstimateError, match=r'use method="auto"\.$'):
+        getattr(naive, ask)()
+
+
 def test_too_few_clusters(tables):
     table, audit = tables
     plain = audit[["predicted", "true"]].assign(block=np.arange(len(audit)) % 2)

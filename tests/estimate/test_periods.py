@@ -240,14 +240,24 @@ def test_labels_that_are_refused(labels, words):
     [
         ({"by": "month"}, "cannot be combined with `by`"),
         ({"panel": 1.0}, "`panel` must be a share"),
-        ({"method": "bayes"}, "has a method of its own"),
+        ({"method": "bayes"}, r"has a method of its own.*got method 'bayes'\."),
+        ({"noise": False}, r"got noise=False\."),
+        ({"P": P}, r"got `P`\."),
+        ({"drawn_within": "month"}, "`period` cannot be combined with `drawn_within`"),
         ({"prior": tu.prior.ordered()}, "needs a Dirichlet prior"),
     ],
 )
 def test_options_that_are_refused(options, words, rng):
     table, test = series(rng, [0.3, 0.4], 100, {1: 20})
     with pytest.raises(OptionError, match=words):
-        tu.correct(table.drop("true"), test, period="month", **options)
+        tu.correct(table.drop("true"), test, period="month", classes=[0, 1], **options)
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_mean_values_blame_the_period_that_was_given(rng):
+    est = correct(*series(rng, [0.3, 0.4], 100, {1: 20}), draws=200)
+    with pytest.raises(OptionError, match="without `by` or `period`"):
+        est.mean_value()
 
 
 def test_an_audit_of_a_period_outside_the_table_is_refused(rng):

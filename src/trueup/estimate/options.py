@@ -24,9 +24,8 @@ NOT_WITH_WEIGHT = (
 )  # fmt: skip
 
 
-def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
-    """Refuse options of `correct` that would contradict or ignore each other."""
-    regression, design = isinstance(asked["prior"], Regression), asked["design"]
+def refuse_with_period(asked: Mapping[str, Any]) -> None:
+    """Refuse what a series of periods cannot have, before its column stands in for `by`."""
     given = [name for name in NOT_WITH_PERIOD if asked[name]]
     if asked["panel"] and asked["period"] is None:
         panel = asked["panel"]
@@ -36,6 +35,11 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
             f"`period` cannot be combined with `{given[0]}` yet.",
             hint=f"leave out `{given[0]}`, or correct each part as tables of its own.",
         )
+
+
+def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
+    """Refuse options of `correct` that would contradict or ignore each other."""
+    regression, design = isinstance(asked["prior"], Regression), asked["design"]
     given = [name for name in NOT_WITH_WEIGHT if asked[name]]
     if asked["weight"] is not None and given:
         raise OptionError(
