@@ -119,6 +119,20 @@ def test_clusters_widen_every_methods_interval(tables, rng):
                 assert together.draws.sum(axis=1) == pytest.approx(total)
 
 
+def test_clusters_with_probabilities_tell_their_design_effect(tables):
+    table, audit = tables
+    plain = audit[["predicted", "true"]].assign(p=audit["probability"])
+    kind = 2 * plain["true"] + plain["predicted"]
+    plain["block"] = kind.rank(method="first") // 10  # nearly all of one kind each
+    options = {"probability": "p", "method": "difference"}
+    alone = tu.correct(table, plain, **options)
+    together = tu.correct(table, plain, cluster="block", **options)
+    variance = [sum(row["sd"] ** 2 for row in est.rows()) for est in (together, alone)]
+    assert together.info["design_effect"] == pytest.approx(variance[0] / variance[1])
+    assert together.info["design_effect"] > 1
+    assert "design_effect" not in alone.info
+
+
 def test_clusters_are_no_doubt_about_the_design(rng):
     """Clusters of one prediction each, 14 of 20 of class 1: as likely as 14 heads of 20."""
     block = np.repeat(np.arange(400), 10)

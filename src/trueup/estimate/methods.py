@@ -69,6 +69,10 @@ def estimate_units(
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design
+        if units.cluster is not None:
+            _, alone = weighted_difference(replace(units, cluster=None), counts.naive, counts.N, lam)
+            effect = variance.sum() / alone.sum() if alone.sum() > 0 else 1.0
+            result.info["design_effect"] = float(effect)
         return result
     if units.cluster is None:
         return estimate(counts, settings, native)
