@@ -70,9 +70,9 @@ def estimate_units(
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design
         if units.cluster is not None:
-            _, alone = weighted_difference(replace(units, cluster=None), counts.naive, counts.N, lam)
-            effect = variance.sum() / alone.sum() if alone.sum() > 0 else 1.0
-            result.info["design_effect"] = float(effect)
+            apart = replace(units, cluster=None)
+            alone = weighted_difference(apart, counts.naive, counts.N, lam)[1].sum()
+            result.info["design_effect"] = float(variance.sum() / alone) if alone > 0 else 1.0
         return result
     if units.cluster is None:
         return estimate(counts, settings, native)
