@@ -13,6 +13,7 @@ from trueup.errors import DataError, OptionError
 from trueup.estimate.periods import draw
 from trueup.estimate.periods.labels import when
 from trueup.estimate.periods.rates import USUAL
+from trueup.present.sentences import citations, headline, question
 
 P = np.array([[0.8, 0.2], [0.15, 0.85]])
 
@@ -177,6 +178,48 @@ def test_the_report_says_what_must_hold_of_periods(rng, tmp_path):
     text = correct(table, test, draws=200).report(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "change evenly between the audits of 1 and 3" in text
     assert "checked against the predictions there" in text
+
+
+SAME = "(error rates are taken to be the same in all periods)"
+
+
+@pytest.mark.usefixtures("few_particles")
+@pytest.mark.parametrize(
+    ("audits", "words"),
+    [
+        ({2: 40}, f"drawn at random in period 2 {SAME}"),
+        ({1: 3, 2: 3}, f"drawn at random in periods 1 and 2 {SAME}"),
+        (dict.fromkeys(range(1, 7), 2), f"drawn at random in 6 of 7 periods {SAME}"),
+    ],
+)
+def test_what_is_published_says_which_periods_were_audited(rng, audits, words, monkeypatch):
+    monkeypatch.setattr("trueup.estimate.periods.estimate.LIKELY", 0.0)  # audits agree
+    est = correct(*series(rng, [0.3] * 7, 200, audits), draws=200)
+    published = (est.to_markdown(), est.to_latex(), est.to_html(), question(est), headline(est))
+    for text in (*published, *citations(est)):
+        assert "from the population" not in text
+        assert words in text
+    title = words.replace("drawn at random", "design random")
+    assert title in " ".join(str(est).split())
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_rates_that_drift_are_published_as_such(rng):
+    table, test = series(rng, [0.3] * 3, 300, {1: 100, 3: 100}, [P, P, P[:, ::-1]])
+    words = "in periods 1 and 3 (error rates are taken to change evenly between them)"
+    assert words in correct(table, test, draws=200).to_markdown()
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_a_test_set_from_elsewhere_is_of_no_period(rng, tmp_path):
+    table, _ = series(rng, [0.3, 0.5], 200)
+    _, other = series(rng, [0.8], audits={1: 100})
+    est = correct(table, other.drop("month"), design="shifted", draws=200)
+    assert est.info["audited_periods"] == []
+    assert f"drawn from another period or population {SAME}" in est.to_markdown()
+    assert f"design shifted {SAME}" in " ".join(str(est).split())
+    text = est.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "The test set is of none of the periods" in text
 
 
 @pytest.mark.usefixtures("few_particles")

@@ -83,7 +83,7 @@ def estimate_periods(
         "groups": len(labels),
         "draws_kept": True,
         "period": groups.columns[0],
-        "audited_periods": named,
+        "audited_periods": named if groups.placed else [],
         "panel": panel,
         "step": series.step,
         "drift": series.drift,
