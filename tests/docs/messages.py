@@ -267,6 +267,7 @@ def _warnings() -> Iterator[str]:
     yield from warned(tu.correct, *_files(PREDICTIONS + "7,a,3,\n"), by="region", seed=1)
     elsewhere = _files(test_set="predicted,true,region\na,a,n\nb,b,w\nb,a,s\n")
     yield from warned(tu.correct, *elsewhere, by="region", design="shifted", seed=1)
+    yield from warned(tu.correct, *_files(), by="region", design="by_class", overlap=False, seed=1)
     strata = _files(test_set="predicted,true,region\na,a,n\na,b,n\n")
     yield from warned(tu.correct, *strata, strata="region", classes=["a", "b"], seconds=0.01)
     sizes = "predicted,true\n" + "small,small\nmedium,medium\nlarge,large\n" * 20
