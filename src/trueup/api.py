@@ -403,6 +403,6 @@ def correct_counts(
             hint="for groups or strata use `correct`: count= takes a table of counts.",
         )
     refuse_empty_rows(counts, classes, design, method)
+    notes = [*known.pop("notes", ()), *transposed(counts, design)]
     options = {name: asked[name] for name in OPTIONS} | known
-    notes = transposed(counts, design)
     return run(Job(counts, local_frame, notes, None, asked, options, None, extra), progress)

@@ -9,6 +9,7 @@ from trueup.count.names import Columns
 from trueup.count.scores import refuse_with_score
 from trueup.draws.settings import FROM_POPULATION, check_options
 from trueup.errors import OptionError
+from trueup.estimate.doubts.chance import chance_warning
 from trueup.numerics.arrays import fresh_seed
 from trueup.prior import Regression
 from trueup.prior.studies import draw_from_studies
@@ -135,5 +136,7 @@ def pooled_studies(
     rng = np.random.default_rng([seed, 4])
     drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
     design = "by_class" if design is None else design
+    units = np.stack([np.atleast_2d(studies[g]).sum(axis=0) for g in labels])  # type: ignore[index]
     known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
+    known["notes"] = chance_warning(units, labels)
     return known, labels, design, seed

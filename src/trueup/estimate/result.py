@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -264,7 +263,8 @@ class Estimate:
 
     def probability(self, above: float) -> list[dict[str, Any]]:
         """Return Pr(u > above) for each class, and each group with `by`."""
-        if isinstance(above, bool) or not isinstance(above, Real) or not np.isfinite(above):
+        numbers = int | float | np.integer | np.floating
+        if isinstance(above, bool) or not (isinstance(above, numbers) and np.isfinite(above)):
             raise OptionError(f"`above` must be a finite number; got {above!r}.")
         chance = derived.probability_above(self._joint_draws(), above)
         return self._derived_rows({"probability": chance})
