@@ -23,7 +23,12 @@ from trueup.draws.settings import (
 )
 from trueup.errors import DataError, OptionError
 from trueup.estimate.job import Job, asked_of, run
-from trueup.estimate.options import pooled_studies, refuse_together, weighted_method
+from trueup.estimate.options import (
+    pooled_studies,
+    refuse_together,
+    refuse_with_period,
+    weighted_method,
+)
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
 from trueup.prior.studies import BETWEEN
@@ -174,7 +179,8 @@ def correct(
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
         one block). The test set then counts as fewer units: its size divided by the design effect,
-        which is in ``info["design_effect"]``.
+        which is in ``info["design_effect"]``. With `probability` that is how many times the
+        clusters make the variance, added up over classes.
     seconds : float
         Time limit for Markov chains, where a method needs them. If it is too short, a warning
         gives R-hat, and the draws depend on the machine.
@@ -213,6 +219,7 @@ def correct(
         design=design, method=method, draws=draws, interval=interval, seed=seed, seconds=seconds
     )
     one_of("pooling", pooling, POOLINGS)
+    refuse_with_period(asked)
     by = by if period is None else period
     columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
     refuse_together(asked, columns)
@@ -306,7 +313,7 @@ def correct_counts(
     *,
     classes: Sequence[Hashable] | None = None,
     predicted_classes: Sequence[Hashable] | None = None,
-    design: str = "random",
+    design: str | None = None,
     method: str = "auto",
     prior: object = "perks",
     overlap: bool | None = None,
@@ -371,7 +378,7 @@ def correct_counts(
     extra: dict[str, Any] = {}
     if studies is not None:
         known, classes, design, seed = pooled_studies(
-            test, P, studies, between, classes, predicted_classes, design, seed
+            test, P, studies, between, classes, predicted_classes, design, prior, seed
         )
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
         extra = {"prior": "studies", "studies": known.pop("found")}
@@ -383,6 +390,8 @@ def correct_counts(
             "nor `P`.",
             hint="give the test counts, rows true and columns predicted.",
         )
+    design = "random" if design is None else design
+    asked["design"] = design
     counts = make_counts(
         test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
         classes=classes, predicted_classes=predicted_classes,
@@ -393,6 +402,6 @@ def correct_counts(
             hint="for groups or strata use `correct`: count= takes a table of counts.",
         )
     refuse_empty_rows(counts, classes, design, method)
+    notes = [*known.pop("notes", ()), *transposed(counts, design)]
     options = {name: asked[name] for name in OPTIONS} | known
-    notes = transposed(counts, design)
     return run(Job(counts, local_frame, notes, None, asked, options, None, extra), progress)

@@ -119,6 +119,20 @@ def test_clusters_widen_every_methods_interval(tables, rng):
                 assert together.draws.sum(axis=1) == pytest.approx(total)
 
 
+def test_clusters_with_probabilities_tell_their_design_effect(tables):
+    table, audit = tables
+    plain = audit[["predicted", "true"]].assign(p=audit["probability"])
+    kind = 2 * plain["true"] + plain["predicted"]
+    plain["block"] = kind.rank(method="first") // 10  # nearly all of one kind each
+    options = {"probability": "p", "method": "difference"}
+    alone = tu.correct(table, plain, **options)
+    together = tu.correct(table, plain, cluster="block", **options)
+    variance = [sum(row["sd"] ** 2 for row in est.rows()) for est in (together, alone)]
+    assert together.info["design_effect"] == pytest.approx(variance[0] / variance[1])
+    assert together.info["design_effect"] > 1
+    assert "design_effect" not in alone.info
+
+
 def test_clusters_are_no_doubt_about_the_design(rng):
     """Clusters of one prediction each, 14 of 20 of class 1: as likely as 14 heads of 20."""
     block = np.repeat(np.arange(400), 10)
@@ -140,6 +154,19 @@ def test_the_interval_of_unequal_probabilities_is_students(tables):
     rare = audit.assign(true=np.arange(len(audit)) < 2)
     with pytest.warns(tu.TrueupWarning, match="count as fewer than 4"):
         tu.correct(table, rare.assign(true=rare["true"].astype(int)), method="difference")
+
+
+@pytest.mark.parametrize("ask", ["accuracy", "share"])
+def test_the_way_to_draws_is_not_the_method_that_was_used(tables, ask):
+    table, audit = tables
+    plain = audit[["predicted", "true"]].assign(p=audit["probability"])
+    with pytest.warns(tu.TrueupWarning, match="no draws"):
+        est = tu.correct(table, plain, probability="p")
+    with pytest.raises(tu.EstimateError, match="by whose size `draw` drew the units"):
+        getattr(est, ask)()
+    naive = tu.correct_counts([[4, 1], [2, 3]], [10, 90], method="naive")
+    with pytest.raises(tu.EstimateError, match=r'use method="auto"\.$'):
+        getattr(naive, ask)()
 
 
 def test_too_few_clusters(tables):

@@ -72,6 +72,16 @@ def test_a_class_that_the_other_table_never_names(files):
     refused(["correct", *files(), "--classes", "a,c"], "does not list", "'b'")
 
 
+def test_a_true_label_that_says_nobody_could_tell(files):
+    unsure = GOOD + "6,a,cannot tell,1\n"
+    refused(["correct", *files(test_set=unsure)], "empty its cells", "--missing leave_out")
+    listed = ["correct", *files(test_set=unsure), "--classes", "a,b"]
+    refused(listed, "does not list", "empty its cells", "--missing leave_out")
+    emptied = files(test_set=unsure.replace("cannot tell", ""))
+    done = run(["correct", *emptied, "--missing", "leave_out", "--seed", "1", "--draws", "200"])
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
 def test_missing_or_infinite_values(files, bad):
     paths = files(predictions=PREDICTIONS + f"6,a,a,{bad}\n7,b,a,{bad}\n")

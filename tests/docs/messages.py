@@ -267,6 +267,7 @@ def _warnings() -> Iterator[str]:
     yield from warned(tu.correct, *_files(PREDICTIONS + "7,a,3,\n"), by="region", seed=1)
     elsewhere = _files(test_set="predicted,true,region\na,a,n\nb,b,w\nb,a,s\n")
     yield from warned(tu.correct, *elsewhere, by="region", design="shifted", seed=1)
+    yield from warned(tu.correct, *_files(), by="region", design="by_class", overlap=False, seed=1)
     strata = _files(test_set="predicted,true,region\na,a,n\na,b,n\n")
     yield from warned(tu.correct, *strata, strata="region", classes=["a", "b"], seconds=0.01)
     sizes = "predicted,true\n" + "small,small\nmedium,medium\nlarge,large\n" * 20
@@ -388,6 +389,7 @@ def _audits() -> Iterator[str]:
     weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
     yield raised(tu.correct, *weighed, weight="w")
     yield raised(tu.correct, *weighed, weight="w", by="w")
+    yield from warned(tu.correct_counts, [[3, 97], [95, 5]], [980, 1020], seed=1)
     matrix = [[46, 4], [9, 41]]
     yield from warned(tu.correct_counts, matrix, [900, 8100], design="by_prediction", seed=1)
     case = {"P": [[0.9, 0.1], [0.1, 0.9]], "base_rates": [0.2, 0.8], "N": 1_000}

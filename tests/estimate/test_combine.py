@@ -162,3 +162,11 @@ def test_constant_values_have_that_mean():
     est = tu.correct_counts(N, V, 7.0 * V, 49.0 * V, 7.0 * N, 49.0 * N, seed=1)
     for row in est.mean_value():
         assert [row["estimate"], row["lower"], row["upper"]] == pytest.approx([7, 7, 7])
+
+
+@pytest.mark.parametrize("above", ["x", None, float("nan"), float("inf"), True, [1, 2]])
+def test_a_threshold_must_be_a_number(above):
+    est = tu.correct_counts(N, V, seed=1, draws=200)
+    with pytest.raises(tu.OptionError, match="`above` must be a finite number; got"):
+        est.probability(above=above)
+    assert len(est.probability(above=np.int64(3))) == len(N)

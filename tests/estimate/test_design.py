@@ -94,7 +94,9 @@ def test_check_names_what_is_doubtful(tmp_path):
     assert rows["effective size T²/Σy²"]["value"] == pytest.approx(5999**2 / (999 + 5000**2))
     assert rows["test units per true class"]["value"] == {"a": 30, "b": 2}
     assert not rows["true classes never audited"]["doubt"]
-    assert "to look at" in str(found)
+    assert str(found).endswith(f"\n{len(found.doubts)} findings to look at, marked with !.")
+    one = replace(found, findings=tuple(x for x in found.findings if x.question == "largest units"))
+    assert str(one).endswith("\n1 finding to look at, marked with !.")
 
 
 def test_check_finds_classes_that_were_never_audited():

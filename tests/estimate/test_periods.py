@@ -13,6 +13,7 @@ from trueup.errors import DataError, OptionError
 from trueup.estimate.periods import draw
 from trueup.estimate.periods.labels import when
 from trueup.estimate.periods.rates import USUAL
+from trueup.present.sentences import citations, headline, question
 
 P = np.array([[0.8, 0.2], [0.15, 0.85]])
 
@@ -180,6 +181,48 @@ def test_the_report_says_what_must_hold_of_periods(rng, tmp_path):
     assert "checked against the predictions there" in text
 
 
+SAME = "(error rates are taken to be the same in all periods)"
+
+
+@pytest.mark.usefixtures("few_particles")
+@pytest.mark.parametrize(
+    ("audits", "words"),
+    [
+        ({2: 40}, f"drawn at random in period 2 {SAME}"),
+        ({1: 3, 2: 3}, f"drawn at random in periods 1 and 2 {SAME}"),
+        (dict.fromkeys(range(1, 7), 2), f"drawn at random in 6 of 7 periods {SAME}"),
+    ],
+)
+def test_what_is_published_says_which_periods_were_audited(rng, audits, words, monkeypatch):
+    monkeypatch.setattr("trueup.estimate.periods.estimate.LIKELY", 0.0)  # audits agree
+    est = correct(*series(rng, [0.3] * 7, 200, audits), draws=200)
+    published = (est.to_markdown(), est.to_latex(), est.to_html(), question(est), headline(est))
+    for text in (*published, *citations(est)):
+        assert "from the population" not in text
+        assert words in text
+    title = words.replace("drawn at random", "design random")
+    assert title in " ".join(str(est).split())
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_rates_that_drift_are_published_as_such(rng):
+    table, test = series(rng, [0.3] * 3, 300, {1: 100, 3: 100}, [P, P, P[:, ::-1]])
+    words = "in periods 1 and 3 (error rates are taken to change evenly between them)"
+    assert words in correct(table, test, draws=200).to_markdown()
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_a_test_set_from_elsewhere_is_of_no_period(rng, tmp_path):
+    table, _ = series(rng, [0.3, 0.5], 200)
+    _, other = series(rng, [0.8], audits={1: 100})
+    est = correct(table, other.drop("month"), design="shifted", draws=200)
+    assert est.info["audited_periods"] == []
+    assert f"drawn from another period or population {SAME}" in est.to_markdown()
+    assert f"design shifted {SAME}" in " ".join(str(est).split())
+    text = est.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "The test set is of none of the periods" in text
+
+
 @pytest.mark.usefixtures("few_particles")
 def test_totals_of_periods(rng):
     table, test = series(rng, [0.3, 0.5, 0.4], 400, {2: 80})
@@ -241,14 +284,24 @@ def test_labels_that_are_refused(labels, words):
     [
         ({"by": "month"}, "cannot be combined with `by`"),
         ({"panel": 1.0}, "`panel` must be a share"),
-        ({"method": "bayes"}, "has a method of its own"),
+        ({"method": "bayes"}, r"has a method of its own.*got method 'bayes'\."),
+        ({"noise": False}, r"got noise=False\."),
+        ({"P": P}, r"got `P`\."),
+        ({"drawn_within": "month"}, "`period` cannot be combined with `drawn_within`"),
         ({"prior": tu.prior.ordered()}, "needs a Dirichlet prior"),
     ],
 )
 def test_options_that_are_refused(options, words, rng):
     table, test = series(rng, [0.3, 0.4], 100, {1: 20})
     with pytest.raises(OptionError, match=words):
-        tu.correct(table.drop("true"), test, period="month", **options)
+        tu.correct(table.drop("true"), test, period="month", classes=[0, 1], **options)
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_mean_values_blame_the_period_that_was_given(rng):
+    est = correct(*series(rng, [0.3, 0.4], 100, {1: 20}), draws=200)
+    with pytest.raises(OptionError, match="without `by` or `period`"):
+        est.mean_value()
 
 
 def test_an_audit_of_a_period_outside_the_table_is_refused(rng):

@@ -131,6 +131,28 @@ def test_the_same_from_the_command(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("option", "words"),
+    [("--prior jeffreys", "place of `prior`"), ("--design random", "got 'random'")],
+)
+def test_the_command_ignores_neither_prior_nor_design(tmp_path, option, words):
+    (tmp_path / "studies.csv").write_text("true,a,b\na,9,1\nb,1,9\n")
+    given = ["--studies", str(tmp_path / "studies.csv"), "--predicted-counts", "10,90"]
+    done = CliRunner().invoke(main, ["numbers", *given, *option.split()])
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_the_design_is_that_of_known_cases():
+    assert run(draws=200).info["design"] == "by_class"
+    assert run(draws=200, design="shifted").info["design"] == "shifted"
+
+
+def test_studies_have_no_sensitivity_to_a_prior_that_is_not_used():
+    with pytest.raises(tu.OptionError, match="uses none"):
+        run(draws=200).sensitivity()
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"studies": None}, "neither `studies` nor `P`"),
@@ -150,6 +172,11 @@ def test_the_same_from_the_command(tmp_path):
         ({"classes": ["a", "c"]}, "both classes"),
         ({"method": "joint"}, "`method` must be one of"),
         ({"seed": -1}, "`seed`"),
+        ({"prior": "jeffreys"}, "takes the place of `prior`"),
+        ({"prior": tu.Dirichlet(2.0)}, "takes the place of `prior`"),
+        ({"design": "random"}, "'by_class' or 'shifted'; got 'random'"),
+        ({"design": "by_prediction"}, "'by_class' or 'shifted'; got 'by_prediction'"),
+        ({"design": "srs"}, "`design` must be one of"),
     ],
 )
 def test_bad_input_is_refused_in_words(options, words):

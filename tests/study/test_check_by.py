@@ -107,6 +107,10 @@ def test_without_a_column_or_an_id_nothing_can_be_seen(rng):
     assert found["the tables"]["doubt"]
     assert "no column 'region'" in found["the tables"]["words"]
     assert "cannot be seen. Name the `id` column" in found["the tables"]["words"]
+    away = findings(units, nowhere, by="region", design="by_class", overlap=False)["the tables"]
+    assert "One set of error rates is taken for all groups." in away["words"]
+    assert "the units of the test set are not in the population" in away["words"]
+    assert "`id`" not in away["words"]
     with pytest.raises(tu.TrueupError, match="must have a column 'region'"):
         tu.check(units, nowhere, strata="region")
     with pytest.raises(tu.TrueupError, match="must have a column 'county'"):

@@ -305,6 +305,13 @@ def test_next_without_ids_counts_classes(rng):
     assert all(row["ids"] is None for row in found.next)
 
 
+def test_several_classes_of_interest_are_written_as_words():
+    case = {"P": P2, "base_rates": [0.3, 0.7], "N": 1000, "classes": ["a", "b"], "seed": 1}
+    told = str(tu.plan(**case, next=10, half_width=60, draws=200, interest=["b", "a"]))
+    assert "for the count of 'b' and 'a':" in told
+    assert "To know the count of 'b' (about 700)" in told  # a goal is for the first
+
+
 def test_labels_go_where_the_variance_falls_most():
     """By hand: like classes share; one known for certain gets none; several figures share too."""
     a = np.array([[3.0, 3.0, 1e-12], [7.0, 7.0, 10.0]])

@@ -101,7 +101,7 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
     import trueup
     from trueup.cli.matrix import by_class, in_columns_order
 
-    test, options["design"] = options["test"], options["design"] or "random"
+    test = options["test"]
     if (studies := options["studies"]) is not None:
         options["studies"], found = by_class(studies)
         classes = in_columns_order(classes, found)

@@ -100,11 +100,7 @@ def gather_groups(
     notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
     notes += _aggregated(population, whole, audited, overlap)
     if absent:
-        notes.append(
-            f"{test_set.name} has no column {quoted(absent)}: its units inform every group, but "
-            "are not known exactly in any, and error rates that differ between groups cannot be "
-            "seen. Name the `id` column, or add the columns."
-        )
+        notes.append(_not_placed(test_set, absent, columns, overlap))
     fine = _figures(whole, predicted), _figures(audited, labels, predicted)
     bands = bands and alone is None
     figures = fine
@@ -146,6 +142,22 @@ def gather_groups(
         if score:
             notes += check_score(cells, fine[0], found.whole, score)
     return replace(found, whole=alone or replace(found.whole, bands=cells))
+
+
+def _not_placed(test_set: Table, absent: list[str], columns: Columns, overlap: bool) -> str:
+    """Say what it means that the groups of audited units are not known."""
+    if not overlap:
+        every = "all groups of a stratum" if columns.strata else "all groups"
+        return (
+            f"One set of error rates is taken for {every}. Whether they differ between groups "
+            f"cannot be checked here: the units of {test_set.name} are not in the population, and "
+            f"have no column {quoted(absent)}."
+        )
+    return (
+        f"{test_set.name} has no column {quoted(absent)}: its units inform every group, but are "
+        "not known exactly in any, and error rates that differ between groups cannot be seen. "
+        "Name the `id` column, or add the columns."
+    )
 
 
 def _fitting(cells: Counts | None, overlap: bool) -> Counts | None:

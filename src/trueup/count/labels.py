@@ -12,6 +12,10 @@ from trueup.text import quoted
 
 MOST_NAMED = 5
 """How many offenders a message lists."""
+UNSURE = (
+    "If a label says that nobody could tell ('cannot tell'), empty its cells and leave these units "
+    "out with missing='leave_out' (--missing leave_out)."
+)
 
 
 def check_columns(population: Table, test_set: Table, columns: Columns) -> list[str]:
@@ -66,7 +70,7 @@ def labels_of(
     seen = {key[-1] for key in whole.keys}, {label for key in audited.keys for label in key[-2:]}
     if given is None:
         orders = [tables[0].order(columns.predicted), tables[1].order(columns.true)]
-        labels = _common_classes(orders, tables, seen)
+        labels = _common_classes(orders, tables, seen, {key[-2] for key in audited.keys})
         _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
         return labels, labels
     listed = [plain(label) for label in a_list("classes", given)]
@@ -75,7 +79,7 @@ def labels_of(
         raise ClassError(
             f"{tables[1].name} holds true classes that `classes` does not list: "
             f"{quoted(unknown[:MOST_NAMED])}.",
-            hint=f"add them, or fix the spelling. Listed: {listed[:20]}.",
+            hint=f"add them, or fix the spelling. Listed: {listed[:20]}. {UNSURE}",
         )
     if not seen[0] & set(listed):
         raise ClassError(
@@ -108,15 +112,17 @@ def _common_classes(
     orders: Sequence[list[Hashable] | None],
     tables: tuple[Table, Table],
     seen: tuple[set[Any], set[Any]],
+    true: set[Any],
 ) -> list[Hashable]:
     """Return the classes in the order of an ordered categorical; otherwise sorted."""
     for here, there in ((0, 1), (1, 0)):
         if unknown := sorted(seen[here] - seen[there], key=str):
+            unsure = f" {UNSURE}" if here and true & {*unknown} else ""
             raise ClassError(
                 f"{tables[here].name} holds classes that {tables[there].name} never names: "
                 f"{quoted(unknown[:MOST_NAMED])}.",
                 hint="list all classes with classes=[...] (--classes), or fix the spelling. "
-                f"Known: {sorted(seen[there], key=str)[:20]}.",
+                f"Known: {sorted(seen[there], key=str)[:20]}.{unsure}",
             )
     found = {tuple(x for x in order if x in seen[0]) for order in orders if order}
     if len(found) > 1:

@@ -69,6 +69,10 @@ def estimate_units(
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design
+        if units.cluster is not None:
+            apart = replace(units, cluster=None)
+            alone = weighted_difference(apart, counts.naive, counts.N, lam)[1].sum()
+            result.info["design_effect"] = float(variance.sum() / alone) if alone > 0 else 1.0
         return result
     if units.cluster is None:
         return estimate(counts, settings, native)

@@ -9,6 +9,7 @@ from trueup.count.names import Columns
 from trueup.count.scores import refuse_with_score
 from trueup.draws.settings import FROM_POPULATION, check_options
 from trueup.errors import OptionError
+from trueup.estimate.doubts.chance import chance_warning
 from trueup.numerics.arrays import fresh_seed
 from trueup.prior import Regression
 from trueup.prior.studies import draw_from_studies
@@ -24,9 +25,8 @@ NOT_WITH_WEIGHT = (
 )  # fmt: skip
 
 
-def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
-    """Refuse options of `correct` that would contradict or ignore each other."""
-    regression, design = isinstance(asked["prior"], Regression), asked["design"]
+def refuse_with_period(asked: Mapping[str, Any]) -> None:
+    """Refuse what a series of periods cannot have, before its column stands in for `by`."""
     given = [name for name in NOT_WITH_PERIOD if asked[name]]
     if asked["panel"] and asked["period"] is None:
         panel = asked["panel"]
@@ -36,6 +36,11 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
             f"`period` cannot be combined with `{given[0]}` yet.",
             hint=f"leave out `{given[0]}`, or correct each part as tables of its own.",
         )
+
+
+def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
+    """Refuse options of `correct` that would contradict or ignore each other."""
+    regression, design = isinstance(asked["prior"], Regression), asked["design"]
     given = [name for name in NOT_WITH_WEIGHT if asked[name]]
     if asked["weight"] is not None and given:
         raise OptionError(
@@ -101,7 +106,8 @@ def pooled_studies(
     between: float,
     classes: Sequence[Hashable] | None,
     predicted_classes: Sequence[Hashable] | None,
-    design: str,
+    design: str | None,
+    prior: object,
     seed: int | None,
 ) -> tuple[dict[str, Any], list[Hashable], str, int]:
     """Return the options that studies stand for, the classes, the design and the seed."""
@@ -111,12 +117,26 @@ def pooled_studies(
                 f"`studies` takes the place of `{name}`; got both.",
                 hint="a test set of your own is one of the studies: give it there, with test=None.",
             )
-    check_options(design=design, seed=seed)
+    if not (isinstance(prior, str) and prior.lower() == "perks"):  # the default
+        raise OptionError(
+            "`studies` takes the place of `prior`; got both.",
+            hint="leave out `prior`: `between` is what is assumed before any study.",
+        )
+    if design is not None:
+        check_options(design=design)
+    if design in FROM_POPULATION:
+        raise OptionError(
+            "`studies` are of units whose true class was known, design 'by_class' or 'shifted'; "
+            f"got {design!r}.",
+            hint="leave out `design`.",
+        )
+    check_options(seed=seed)
     if seed is None:
         seed = fresh_seed()
     rng = np.random.default_rng([seed, 4])
     drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
-    # known cases were chosen as such; a design of one's own test set does not exist
-    design = "by_class" if design == "random" else design
+    design = "by_class" if design is None else design
+    units = np.stack([np.atleast_2d(studies[g]).sum(axis=0) for g in labels])  # type: ignore[index]
     known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
+    known["notes"] = chance_warning(units, labels)
     return known, labels, design, seed

@@ -202,8 +202,8 @@ class Estimate:
         """Return the mean value per unit of each class (its total / its units), with interval."""
         if not self.counts.totals or self.groups is not None:
             raise OptionError(
-                "`mean_value` needs an estimate with `value` and without `by`.",
-                hint="correct without `by`; for one group, correct it as a table of its own.",
+                "`mean_value` needs an estimate with `value` and without `by` or `period`.",
+                hint="give `value` alone; for one group or period, correct its table by itself.",
             )
         units = self._error_matrix().sum(axis=2)
         return self._derived(derived.divide(self._joint_draws(), units))
@@ -250,7 +250,7 @@ class Estimate:
             raise EstimateError(
                 "Accuracies of the population need draws of the error rates; method "
                 f"{self.info['method']!r} has none.",
-                hint='use method="auto".',
+                hint=self._way_to_draws(),
             )
         return self.M
 
@@ -267,6 +267,9 @@ class Estimate:
 
     def probability(self, above: float) -> list[dict[str, Any]]:
         """Return Pr(u > above) for each class, and each group with `by`."""
+        numbers = int | float | np.integer | np.floating
+        if isinstance(above, bool) or not (isinstance(above, numbers) and np.isfinite(above)):
+            raise OptionError(f"`above` must be a finite number; got {above!r}.")
         chance = derived.probability_above(self._joint_draws(), above)
         return self._derived_rows({"probability": chance})
 
@@ -310,10 +313,25 @@ class Estimate:
         return self._again(**changes)
 
     def _joint_draws(self) -> Floats:
-        return _kept(self.draws)
+        return self._kept(self.draws)
 
     def _whole_draws(self) -> Floats:
-        return _kept(self.whole)
+        return self._kept(self.whole)
+
+    def _kept(self, draws: Floats | None) -> Floats:
+        if draws is None:
+            many = "with many groups, keep_draws=True."
+            hint = self._way_to_draws() if self.whole is None else many
+            raise EstimateError("This needs joint draws, and none were kept.", hint=hint)
+        return draws
+
+    def _way_to_draws(self) -> str:
+        if self.asked.get("probability") is None:
+            return 'use method="auto".'
+        return (
+            'use method="auto"; with `probability` it has draws only for the total of the column '
+            "by whose size `draw` drew the units."
+        )
 
     def _class(self, label: Hashable) -> int:
         if label not in self.classes:
@@ -355,15 +373,6 @@ class Estimate:
 
 def _tables() -> Any:
     return import_module("trueup.present.tables")
-
-
-def _kept(draws: Floats | None) -> Floats:
-    if draws is None:
-        raise EstimateError(
-            "This needs joint draws, and none were kept.",
-            hint="use a method with draws; with many groups, keep_draws=True.",
-        )
-    return draws
 
 
 def _rows(

@@ -11,6 +11,9 @@ DESIGNS = {
     "shifted": "drawn from another period or population",
 }
 
+MOST_NAMED = 5
+"""Audited periods that are named one by one."""
+
 
 def how_made(est: Estimate) -> str:
     """Say whether and how the figures were corrected, in one sentence."""
@@ -50,10 +53,32 @@ def evidence(est: Estimate) -> str:
         return f"the error rates of {studies:,} studies of {units:,} units in all"
     if not est.counts.n.sum():
         return "error rates from elsewhere"
-    return f"{est.counts.n.sum():,} audited units {drawn(est)}"
+    words = f"{est.counts.n.sum():,} audited units {drawn(est)}"
+    return f"{words} ({over_time(est)})" if "audited_periods" in est.info else words
+
+
+def audited_in(est: Estimate) -> str:
+    """Name the periods that were audited; nothing without periods, or if none of them was."""
+    labels = [str(label).strip() for label in est.info.get("audited_periods", ())]
+    if len(labels) > MOST_NAMED:
+        return f"{len(labels):,} of {len(est.groups.labels) if est.groups else 0:,} periods"
+    return f"period{'s' if labels[1:] else ''} {listed(labels)}" if labels else ""
+
+
+def over_time(est: Estimate) -> str:
+    """Say what is taken for granted of error rates in periods that were not audited."""
+    if est.info["drift"] is None:
+        return "error rates are taken to be the same in all periods"
+    return "error rates are taken to change evenly between them"
 
 
 def drawn(est: Estimate) -> str:
+    """Say how the audited units were drawn, and from which periods if only from some."""
+    words, where = _drawn(est), audited_in(est)
+    return f"{words.replace(' from the population', '')} in {where}" if where else words
+
+
+def _drawn(est: Estimate) -> str:
     """Say how the audited units were drawn: a work list in its own words."""
     asked, design = est.asked, est.info["design"]
     within = names("drawn_within", asked.get("drawn_within"))

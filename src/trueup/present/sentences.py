@@ -56,7 +56,8 @@ def headline(est: Estimate) -> str:
     if est.info["method"] == "naive":
         return f"The {what(est)} per class is given as predicted; classification errors are in it."
     texts, n = figures(est), est.counts.n.sum()
-    audited = f"{n:,} audited units" if n else evidence(est)
+    short = n and "audited_periods" not in est.info
+    audited = f"{n:,} audited units" if short else evidence(est)
     if len(texts) <= 3:
         parts = [f"{_figure(text, est)} for {text['class']}" for text in texts]
         return (

@@ -16,7 +16,7 @@ from typing import Any
 from trueup.count.names import FIGURES
 from trueup.errors import OptionError
 from trueup.estimate.result import MOST_PRINTED, Estimate
-from trueup.present.evidence import how_made, population
+from trueup.present.evidence import audited_in, how_made, over_time, population
 from trueup.present.markup import Markup, join, table, tag
 from trueup.text import UNSEEN, aligned, percent, rounded, shown
 
@@ -218,6 +218,9 @@ def _title(est: Estimate) -> str:
     if info["method"] == "naive":
         return f"{what.capitalize()} as predicted, not corrected"
     design = f"drawn {est.asked['drawn']}" if "drawn" in est.asked else f"design {info['design']}"
+    if "audited_periods" in info:
+        where = audited_in(est)
+        design += f" in {where} ({over_time(est)})" if where else f" ({over_time(est)})"
     prior = "" if est.whole is None else f"prior {info['prior']}, "
     return (
         f"Corrected {what}: method {info['method']}, {design}, {prior}"

@@ -39,9 +39,9 @@ class Check:
     def __str__(self) -> str:
         lines = [f"{'!' if f.doubt else ' '} {f.question}: {f.words}" for f in self.findings]
         doubts = len(self.doubts)
-        verdict = (
-            "Nothing here gives reason to doubt." if not doubts else f"{doubts} to look at (!)."
-        )
+        verdict = "Nothing here gives reason to doubt."
+        if doubts:
+            verdict = f"{doubts} finding{'' if doubts == 1 else 's'} to look at, marked with !."
         return "\n".join([*lines, "", verdict])
 
 

@@ -82,11 +82,12 @@ def sensitivity(
 
     With `quick`, priors that may need minutes or have no answer are left out, with the reason.
     """
-    if est.info["method"] not in POSTERIORS or est.asked.get("P") is not None:
+    known = any(est.asked.get(name) is not None for name in ("P", "studies"))
+    if est.info["method"] not in POSTERIORS or known:
         raise OptionError(
             f"Sensitivity to the prior needs a method that uses one; method "
             f"{est.info['method']!r} with these options uses none.",
-            hint=f"use one of {list(POSTERIORS)}, without P.",
+            hint=f"use one of {list(POSTERIORS)}, without `P` or `studies`.",
         )
     if est._again is None:
         raise EstimateError(

@@ -11,6 +11,7 @@ from trueup.count.counts import Counts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.draws.theorem1 import posterior
 from trueup.estimate.cell_totals import in_cells
+from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.rates import prior_conflict
 from trueup.estimate.doubts.values import values_differ
@@ -123,6 +124,9 @@ def cautions(
     if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
         doubts = design_doubts(counts, settings.overlap, clusters=clusters)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
+    if counts.columns is None:
+        alike = 1.0 if clusters is None else clusters.predictions
+        found += chance_warning(counts.n, counts.classes, alike)
     if method == "joint" and not settings.from_population:
         found.append(
             "Method 'joint' assumes that the test set has the base rates of the population. With "

@@ -19,6 +19,7 @@ from trueup.estimate.methods import finish
 from trueup.estimate.periods.draw import draw_periods
 from trueup.estimate.periods.labels import when
 from trueup.estimate.result import Estimate
+from trueup.text import listed
 
 FEW = 100
 """Effective draws, below which the ends of intervals are rough."""
@@ -82,7 +83,7 @@ def estimate_periods(
         "groups": len(labels),
         "draws_kept": True,
         "period": groups.columns[0],
-        "audited_periods": named,
+        "audited_periods": named if groups.placed else [],
         "panel": panel,
         "step": series.step,
         "drift": series.drift,
@@ -95,15 +96,16 @@ def estimate_periods(
 
 
 def _check(settings: Settings, panel: float) -> None:
-    if (
-        settings.asked not in ("auto", "joint", "full")
-        or not settings.noise
-        or settings.P is not None
-    ):
+    wrong = {
+        f"method {settings.asked!r}": settings.asked not in ("auto", "joint", "full"),
+        "noise=False": not settings.noise,
+        "`P`": settings.P is not None,
+    }
+    if got := [name for name, given in wrong.items() if given]:
         raise OptionError(
-            "`period` has a method of its own, with `noise` and without a known P; got method "
-            f"{settings.asked!r}.",
-            hint="leave out `method`, `noise` and `P`; or use `by` instead of `period`.",
+            "`period` has a method of its own, with `noise` and without a known P; got "
+            f"{listed(got)}.",
+            hint="leave that out; or use `by` instead of `period`.",
         )
     if settings.prior.tilt is not None:
         raise OptionError(

@@ -118,9 +118,11 @@ def design(est: Estimate) -> Markup:
     """What a careful statistician would ask of these tables."""
     if (audited := est.info.get("audited_periods")) is not None:
         words = (
-            f"The test set is of {_named(audited)}, and was checked against the predictions there"
+            f"The test set is of {_named(audited)}, and was checked against the predictions there; "
+            "what gives reason to doubt is among the warnings."
         )
-        return tag("p", f"{words}; what gives reason to doubt is among the warnings.")
+        elsewhere = "The test set is of none of the periods: there is nothing to check it against."
+        return tag("p", words if audited else elsewhere)
     # units drawn with other chances need not look like the population
     unequal = est.asked.get("drawn_within") or est.asked.get("probability")
     try:
@@ -157,9 +159,10 @@ def method(est: Estimate) -> Markup:
     if (audited := est.info.get("audited_periods")) is not None:
         several = f"change evenly between the audits of {_named(audited)}"
         rates = several if est.info["drift"] is not None else "are the same in all periods"
+        where = f"That holds within the audited periods, here {_named(audited)}. "
         more.append(
-            f"That holds within the audited periods, here {_named(audited)}. Error rates {rates}; "
-            "base rates move from period to period as far as the data say."
+            f"{where if audited else ''}Error rates {rates}; base rates move from period to period "
+            "as far as the data say."
         )
     elif est.groups is not None:
         differ = "differ between groups as far as the audited units say"

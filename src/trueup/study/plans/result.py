@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from trueup.errors import OptionError
-from trueup.text import aligned, short
+from trueup.text import aligned, quoted, short
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +68,15 @@ class Plan:
 
     def plot(self) -> Any:
         """Draw precision against the number of test units (needs the extra ``plot``)."""
-        what = f"{'total' if self.info['totals'] else 'count'} of {self.interest!r}"
+        what = f"{'total' if self.info['totals'] else 'count'} of {self._wanted[0]!r}"
         return import_module("trueup.present.plots.studies").precision_chart(
             self.curve, self.target, what, self.info["interval"]
         )
+
+    @property
+    def _wanted(self) -> list[Hashable]:
+        """The classes of interest; a goal (`target`) is for the first of them."""
+        return self.interest if isinstance(self.interest, list) else [self.interest]
 
     def __str__(self) -> str:
         info, lines = self.info, []
@@ -79,7 +84,7 @@ class Plan:
         if self.target is not None:
             certain = f"; {info['certainty']:,} of the largest units for certain"
             lines += [
-                f"To know the {what} of {self.interest!r} (about {short(info['truth'])}) to "
+                f"To know the {what} of {self._wanted[0]!r} (about {short(info['truth'])}) to "
                 f"within ± {short(self.target)} with {info['interval']:.0%} intervals"
                 f"{certain if info['certainty'] else ''}:",
                 "",
@@ -111,7 +116,7 @@ class Plan:
             lines += aligned(table)
         if self.next:
             lines += [""] if lines else []
-            lines.append(f"Audit next, for the {what} of {self.interest!r}:")
+            lines.append(f"Audit next, for the {what} of {quoted(self._wanted)}:")
             for row in self.next:
                 ids = "" if row["ids"] is None else ": " + ", ".join(map(str, row["ids"][:12]))
                 ids += ", …" if row["ids"] is not None and len(row["ids"]) > 12 else ""
