@@ -389,6 +389,8 @@ def _audits() -> Iterator[str]:
     weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
     yield raised(tu.correct, *weighed, weight="w")
     yield raised(tu.correct, *weighed, weight="w", by="w")
+    many = np.ones((8, 8), int) + 12 * np.eye(8, dtype=int)
+    yield from warned(tu.correct_counts, many, [900] * 8, prior="jeffreys", seed=1)
     yield from warned(tu.correct_counts, [[3, 97], [95, 5]], [980, 1020], seed=1)
     matrix = [[46, 4], [9, 41]]
     yield from warned(tu.correct_counts, matrix, [900, 8100], design="by_prediction", seed=1)

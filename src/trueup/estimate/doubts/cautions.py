@@ -13,6 +13,7 @@ from trueup.draws.theorem1 import posterior
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
+from trueup.estimate.doubts.invented import invented
 from trueup.estimate.doubts.rates import prior_conflict
 from trueup.estimate.doubts.values import values_differ
 from trueup.text import quoted, roughly
@@ -89,6 +90,13 @@ def cautions(
                 f"The prior {settings.prior.name!r} and the test set contradict each other: "
                 f"{evidence.words} (p = {evidence.p_value:.2g}). The answer is a compromise "
                 "between the two. Does the prior hold here? Otherwise leave out `prior`."
+            )
+    if method in POSTERIORS and settings.P is None:
+        heavy = invented(counts, settings.prior, method)
+        if heavy:
+            found.append(
+                f"The {heavy}: it makes the classifier look worse than it is, and intervals "
+                'may miss the truth. Leave out `prior`: "perks", the default, adds 1.'
             )
     few = counts.n.sum(axis=1) < FEW
     if counts.totals and method == "joint" and few.any():

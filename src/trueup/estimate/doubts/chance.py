@@ -33,10 +33,10 @@ def below_chance(
     if K == 2 or p < SWAPPED:
         return Evidence(min(p, 1.0), words)
     every = _pairs(np.asarray(n, dtype=float))
-    g, h = np.unravel_index(every.argmin(), every.shape)
+    g, h = sorted(divmod(int(every.argmin()), K))
     p = _tail(float(every[g, h]), alike) * K * (K - 1)  # K(K − 1)/2 pairs, and the whole
     words = (
-        f"units of class {classes[min(g, h)]!r} and {classes[max(g, h)]!r} are predicted as the "
+        f"units of class {classes[g]!r} and {classes[h]!r} are predicted as the "
         "other of the two more often than by chance"
     )
     return Evidence(min(p, 1.0), words)

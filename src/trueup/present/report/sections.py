@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from trueup.errors import TrueupError
+from trueup.estimate.doubts.invented import invented
 from trueup.estimate.result import Estimate
 from trueup.present.evidence import drawn, population
 from trueup.present.markup import Markup, join, listing, table, tag
@@ -20,6 +21,7 @@ from trueup.present.reproduce import (
 )
 from trueup.present.sentences import METHODS, coverage, figures, what, whole
 from trueup.present.tables import published, shares
+from trueup.prior import NAMED_PRIORS, resolve_prior
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
 from trueup.text import alike, listed, percent, rounded, short
@@ -228,6 +230,10 @@ def priors(est: Estimate) -> Markup:
         f"Under {others} instead of {est.info['prior']}, the corrected figures move by at most "
         f"{max(moves, default=0.0):.0%} of the half-width of their interval."
     )
+    for name in (name for name in texts if name in NAMED_PRIORS):
+        prior = resolve_prior(name, est.counts.K, est.classes, est.counts.L)
+        heavy = invented(est.counts, prior, est.info["method"])
+        words += f" But {heavy}." if heavy else ""
     missing = [f"{name}: {why}" for name, why in found.left_out.items()]
     header = ["class", *(f"prior {name}" for name in texts)]
     parts = [tag("p", words), table(header, lines, words=1)]
