@@ -118,7 +118,7 @@ def test_a_constant_score_is_told_and_changes_nothing(rng):
         ({"score": "predicted"}, "must hold numbers to be a score"),
         ({"score": ["a", "b"], "classes": CLASSES}, "one for each class"),
         ({"score": CLASSES}, "no `classes`"),
-        ({"score": "p", "by": "unit"}, "`score` cannot be combined with `by`"),
+        ({"score": "p", "by": "unit", "design": "by_class"}, "`score` with `by` needs design"),
         ({"score": "p", "strata": "unit"}, "combined with `strata`"),
         ({"score": "p", "drawn_within": "unit"}, "combined with `drawn_within`"),
         ({"score": "p", "period": "unit"}, "combined with `period`"),

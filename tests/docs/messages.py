@@ -114,7 +114,9 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
     both = {"drawn_within": "region", "design": "by_prediction", "method": "difference"}
     yield raised(tu.correct, *_files(), **both)
-    yield raised(tu.correct, *_scored(), score="p", by="unit")
+    yield raised(tu.correct, *_scored(), score="p", strata="unit")
+    yield raised(tu.correct, *_scored(), score="p", by="unit", design="by_class")
+    yield raised(tu.correct, *_files(), by="region", executor="dask")
     yield raised(tu.correct, *_scored(), score="p", method="inverse")
     yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
     yield raised(tu.correct, *_scored(), score=["p", "q"])

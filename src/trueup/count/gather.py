@@ -8,12 +8,18 @@ import numpy as np
 
 from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
-from trueup.count.group_bands import count_group_bands, count_group_strata
+from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
 from trueup.count.labels import MOST_NAMED, check_columns, labels_of
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
-from trueup.count.scores import FROM_POPULATION, check_score, score_classes, without_value
+from trueup.count.scores import (
+    FROM_POPULATION,
+    check_score,
+    score_classes,
+    without_score,
+    without_value,
+)
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import Progress
 from trueup.read.aggregated import looks_aggregated
@@ -67,11 +73,11 @@ def gather_groups(
     if within:
         parts = test_parts = within
     alone = None
-    apart = value is not None or columns.drawn_within
+    apart = value is not None or columns.drawn_within or score
     if by and apart and not strata:  # the whole as if nobody had asked for groups
-        alone = gather(
+        alone = gather_groups(
             population, test_set, replace(columns, by=()), overlap=overlap, classes=classes,
-            missing=missing, bands=bands, design=design,
+            missing=missing, bands=bands or bool(score), design=design,
         )  # fmt: skip
     elif bands and value is not None:
         population = population.banded(BAND, value)
@@ -79,7 +85,7 @@ def gather_groups(
             test_set = test_set.banded(BAND, value)
         parts = test_parts = (*parts, BAND)
     fineness = 0
-    if score:
+    if score and (alone is None or value is None):
         fineness = 4 if bands else 8
         made = Score(score, columns.predicted, score_classes(score, classes), fineness)
         population = population.scored(SCORE_BAND, made)
@@ -99,12 +105,17 @@ def gather_groups(
     )
     notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
     notes += _aggregated(population, whole, audited, overlap)
+    notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
     if absent:
         notes.append(_not_placed(test_set, absent, columns, overlap))
     fine = _figures(whole, predicted), _figures(audited, labels, predicted)
     bands = bands and alone is None
     figures = fine
-    if bands or within or score:
+    scored_groups = None
+    if fineness and alone is not None:
+        scored_groups = without_score(fine[0]), without_score(fine[1])
+        figures = scored_groups[0][0], scored_groups[1][0]
+    elif bands or within or fineness:
         figures = fine[0].merged(), fine[1].merged()
     found = assemble(
         *figures,
@@ -122,26 +133,37 @@ def gather_groups(
             hint="list every predicted label in `classes`, or leave `by` and `strata` out.",
         )
     _check_placed(found, population, test_set, overlap=overlap)
+    if alone is not None and scored_groups is not None:
+        inside = group_score_bands(*scored_groups, found.groups, alone.whole, overlap)
+        return replace(found, whole=alone.whole, banded=inside)
     if alone is not None:
         count = count_group_strata if columns.drawn_within else count_group_bands
         inside = count(
-            population, test_set, columns, found.groups, alone, missing=missing, overlap=overlap
+            population,
+            test_set,
+            columns,
+            found.groups,
+            alone.whole,
+            missing=missing,
+            overlap=overlap,
         )
         found = replace(found, banded=inside)
     cells = None
     if within:
         cells = _audit_strata(fine, found.whole, within, notes, overlap, bands)
-    elif bands or score:
+    elif bands or fineness:
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
-        audited_cells = fine[1] if overlap or score or not bands else _nearest(*fine)
+        audited_cells = fine[1] if overlap or fineness or not bands else _nearest(*fine)
         cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
         cells = _fitting(cells, overlap)
-        if score and bands and cells is None:  # the audited values are not those of the population
+        if (
+            fineness and bands and cells is None
+        ):  # the audited values are not those of the population
             tables = without_value(fine[0]), without_value(fine[1])
             cells = _fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
-        if score:
+        if fineness:
             notes += check_score(cells, fine[0], found.whole, score)
-    return replace(found, whole=alone or replace(found.whole, bands=cells))
+    return replace(found, whole=alone.whole if alone else replace(found.whole, bands=cells))
 
 
 def _not_placed(test_set: Table, absent: list[str], columns: Columns, overlap: bool) -> str:

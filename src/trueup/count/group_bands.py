@@ -10,7 +10,8 @@ from trueup.count.bands import merge_bands
 from trueup.count.counts import Counts, split
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
-from trueup.count.parts import GroupBands, Parts, sorted_labels
+from trueup.count.parts import Figures, GroupBands, Parts, sorted_labels
+from trueup.count.scores import most_bands, score_bands
 from trueup.errors import DataError
 from trueup.numerics.arrays import Integers
 from trueup.read.table import NEGATIVE, ZERO, Missing, Table, Tally
@@ -62,7 +63,7 @@ def count_group_bands(
         split(counts, overlap)
     except DataError:
         return None
-    return GroupBands(counts, starts)
+    return GroupBands(counts, starts * cells.score_bands, K)
 
 
 def count_group_strata(
@@ -99,17 +100,46 @@ def count_group_strata(
         return replace(tally, keys=rows)
 
     every, audited = numbered(every), None if audited is None else numbered(audited)
-    J, size = len(labels), cells.v_hat.size // whole.K
+    J, K = len(labels), whole.K
+    size = cells.v_hat.size // K
     counts = _counts(every, audited, groups, J)
     split(counts, overlap, [" / ".join(map(str, label)) for label in groups.labels])
-    return GroupBands(counts, np.arange(J) * (size // J), J)
+    return GroupBands(counts, np.arange(J) * (size // J), K * J, alike=False)
+
+
+def group_score_bands(
+    population: tuple[Figures, Integers],
+    audited: tuple[Figures, Integers],
+    groups: Parts,
+    whole: Counts,
+    overlap: bool,
+) -> GroupBands | None:
+    """Put groups into the whole's bands of the score, from figures and their fine bands."""
+    cells, (every, fine), (test, seen) = whole.bands, population, audited
+    if cells is None or cells.score_bands == 1:
+        return None
+    B, K = len(groups.labels), whole.K
+    most = most_bands(int(test.units.sum()), banded=False, from_population=True)
+    band, own, S = score_bands(every, fine, test, seen, K, most)
+    place = {label: i for i, label in enumerate(groups.labels)}
+
+    def add(figures: Figures, cell: Integers) -> Integers:
+        rows = (K,) if len(figures.at) == 2 else ()
+        at = np.array([place[part] for part in figures.parts], dtype=np.int64)
+        found = figures.added((at, *figures.at, cell), (B, *rows, K, S))[0]
+        return np.asarray(found.reshape(B, *rows, K * S))
+
+    n = add(test, own) if groups.placed else np.zeros((B, K, K * S), np.int64)
+    counts = replace(groups.counts, n=n, v_hat=add(every, band))
+    split(counts, overlap)
+    return GroupBands(counts, np.arange(S), K * S)
 
 
 def _merged(cells: Counts, K: int, most: int) -> Integers:
     """Merge the whole's bands into at most about `most`; return the first band of each."""
     assert cells.u_hat is not None
-    units = cells.v_hat.reshape(K, -1).sum(axis=0)
-    sums = cells.u_hat.reshape(K, -1).sum(axis=0)
+    S = cells.score_bands
+    units, sums = (x.reshape(K, -1, S).sum(axis=(0, 2)) for x in (cells.v_hat, cells.u_hat))
     i = np.arange(len(units))
     codes = np.where(sums < 0, NEGATIVE + i, np.where(sums == 0, ZERO, i))
     band = merge_bands(codes, units, sums, most)

@@ -69,12 +69,15 @@ class Parts:
 class GroupBands:
     """Counts of groups by cell (B, L·b), and the first band of the whole in each of the b bands.
 
-    With `strata` J audit strata (`drawn_within`) are the bands.
+    Bands of the value belong to one label. Audit strata (`drawn_within`) and bands of the score are
+    `labels` of their own, K times as many as there are of them; audited units are `alike` those of
+    their group, but not in strata.
     """
 
     counts: Counts
     starts: Integers
-    strata: int = 1
+    labels: int
+    alike: bool = True
 
 
 @dataclass(frozen=True, eq=False)

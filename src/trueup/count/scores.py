@@ -15,7 +15,7 @@ from trueup.read.columns import plain
 from trueup.read.table import CONTRADICTS
 
 NOT_WITH_SCORE = (
-    "by", "strata", "period", "drawn_within", "probability", "cluster", "count", "P",
+    "strata", "period", "drawn_within", "probability", "cluster", "count", "P",
 )  # fmt: skip
 FROM_POPULATION = ("random", "by_prediction")
 WITH_SCORE = {"random": ("auto", "joint", "difference"), "shifted": ("auto", "full")}
@@ -44,6 +44,11 @@ def refuse_with_score(asked: Mapping[str, Any]) -> None:
             f"Method {asked['method']!r} cannot use `score`; with design {design!r} these can:"
             f" {', '.join(map(repr, methods))}.",
             hint="leave out `score`, or use method='auto'.",
+        )
+    if design not in FROM_POPULATION and asked.get("by"):
+        raise OptionError(
+            f"`score` with `by` needs design 'random' or 'by_prediction'; got {design!r}.",
+            hint="leave out `score`, or `by`.",
         )
     if design == "shifted" and asked["value"] is not None:
         raise OptionError(

@@ -148,7 +148,8 @@ def _groups(
         whole = _whole(one, counts, settings)
         if found.banded is not None and one.cells is not None:
             data = _data(found.banded.counts, slice(None), settings.overlap)
-            whole, options["strata"] = Whole(one.cells, one.beta, one.u), found.banded.strata
+            whole = Whole(one.cells, one.beta, one.u)
+            options |= {"labels": found.banded.labels, "alike": found.banded.alike}
         answer = correct_groups(
             whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )

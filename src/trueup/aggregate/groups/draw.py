@@ -85,7 +85,7 @@ class GroupAnswer:
 class _Block(NamedTuple):
     """What a block of draws needs: some draws of the whole, and all groups.
 
-    `labels` is the number H of predicted classes; each has L/H cells, side by side. `width` draws
+    `labels` is the number H of labels; each has L/H cells, side by side. `width` draws
     at a time are small enough for a processor's cache. Audited units that are `alike` those of
     their group tell how common its classes are.
     """
@@ -108,7 +108,8 @@ def correct_groups(
     *,
     audited_inform: bool = True,
     rates_differ: bool = True,
-    strata: int = 1,
+    labels: int | None = None,
+    alike: bool = True,
     interval: float = 0.95,
     keep: bool | None = None,
     progress: Progress | None = None,
@@ -119,18 +120,18 @@ def correct_groups(
     The groups stand on the first axis of `data`, with L cells each; audited units that are in them
     are exact. `audited_inform` says whether a group's audited units tell how common its classes
     are: not if they were chosen by their true class. With `rates_differ`, how error rates differ
-    between groups is learned from them. Units that were audited within `strata`, if there are more
-    than one, tell of their own cell alone: the cells of a predicted class are these. All draws are
-    kept if `keep` says so, by default while they take no more than 200 MB. `executor` is where to
-    draw, by default threads, one for each core.
+    between groups is learned from them. There are `labels`, by default the predicted classes, with
+    as many cells each. Audited units that are not `alike` the others of their group, as those of
+    audit strata, tell of their own label alone. All draws are kept if `keep` says so, by default
+    while they take no more than 200 MB. `executor` is where to draw, by default threads, one for
+    each core.
     """
     rest, exact = split(data, overlap=True)
     n = np.zeros_like(data.n) if rest is data else data.n
     (R, K, L), B = whole.P.shape, len(data.v_hat)
-    # predicted classes, in each audit stratum; cells of one stand side by side
-    H = K * strata if L % (K * strata) == 0 else L
+    H = labels or (K if L % K == 0 else L)  # cells of one stand side by side
     v_h, n_h, P_h = by_label(rest.v_hat, H), by_label(n, H), by_label(whole.P, H)
-    alike = audited_inform and strata == 1
+    alike = audited_inform and alike
     own = n.sum(axis=2).astype(float) if alike else np.zeros((B, K))
     layered = rates_differ and audited_inform and bool(n.any()) and B > 1
     prior = fit_groups(P_h, whole.beta, v_h, np.zeros((B, K)) if layered else own, rng)
