@@ -42,7 +42,8 @@ COMMANDS = {
 }  # fmt: skip
 """Each command, and the extra that it needs."""
 SCRIPTS = {"mutants": "tests/mutants.py", "studies": "docs/reprint.py"}
-WORKERS = ("-n", "auto", "--dist", "loadgroup")
+WORKERS = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadgroup")
+"""One more than there are cores: a worker that waits for a browser or a server leaves its core."""
 
 
 def main(arguments: list[str]) -> int:

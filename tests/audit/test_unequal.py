@@ -207,7 +207,7 @@ def test_a_list_drawn_within_columns_is_read(rng):
     assert est.rows() == tu.correct(table, audit, drawn_within="region", seed=1).rows()
     assert "drawn within 'region'; method" in est.to_markdown()
     assert "drawn within 'region'; method" in same.to_markdown()
-    for options in ({"by": "region"}, {"strata": "region"}, {"score": "unit"}):
+    for options in ({"strata": "region"}, {"score": "unit"}):
         with pytest.raises(OptionError, match=r"yet with a test set that was drawn within columns"):
             tu.correct(table, audit, **options)
     for options in ({"drawn_within": "unit"}, {"design": "by_prediction"}):

@@ -199,4 +199,5 @@ def test_the_answer_is_a_table_of_the_users_kind(engine, folder, servers):
         "pyarrow": "pyarrow.Table",
         "duckdb": f"{type(est.table).__module__.split('.')[0]}.DuckDBPyRelation",
         **dict.fromkeys(("ibis-duckdb", "ibis-sqlite", "ibis-postgres"), "ibis.Table"),
+        "spark": "pyspark.DataFrame",
     }.get(engine, local)
