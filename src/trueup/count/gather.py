@@ -137,7 +137,8 @@ def gather_groups(
         inside = group_score_bands(*scored_groups, found.groups, alone.whole, overlap)
         return replace(found, whole=alone.whole, banded=inside)
     if alone is not None:
-        count = count_group_strata if columns.drawn_within else count_group_bands
+        several = alone.whole.bands is not None and alone.whole.bands.strata > 1
+        count = count_group_strata if several else count_group_bands
         inside = count(
             population,
             test_set,

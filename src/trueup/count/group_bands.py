@@ -48,22 +48,35 @@ def count_group_bands(
         return None
     starts = _merged(cells, K, most)
     edges = [cells.edges[i - 1] for i in starts[1:]]
-    keys = [*columns.by, name]
-    how: dict[str, Any] = {"missing": missing, "nullable": columns.by}
     population = population.binned(name, value, edges)
-    every = population.tally([*keys, columns.predicted], value, **how)
-    audited = None
-    if groups.placed and columns.id is not None:
-        audited = matched_tally(population, test_set, columns, keys, missing)
-    elif groups.placed:
+    if groups.placed and columns.id is None:
         test_set = test_set.binned(name, value, edges)
-        audited = test_set.tally([*keys, columns.true, columns.predicted], value, **how)
+    keys = [*columns.by, name]
+    every, audited = _tallies(population, test_set, columns, groups.placed, keys, missing)
     counts = _counts(every, audited, groups, len(starts))
     try:
         split(counts, overlap)
     except DataError:
         return None
     return GroupBands(counts, starts * cells.score_bands, K)
+
+
+def _tallies(
+    population: Table,
+    test_set: Table,
+    columns: Columns,
+    placed: bool,
+    keys: list[str],
+    missing: Missing,
+) -> tuple[Tally, Tally | None]:
+    """Tally both tables by these columns; the test set only if its units are placed in groups."""
+    how: dict[str, Any] = {"missing": missing, "nullable": columns.by}
+    every = population.tally([*keys, columns.predicted], columns.value, **how)
+    if not placed:
+        return every, None
+    if columns.id is not None:
+        return every, matched_tally(population, test_set, columns, keys, missing)
+    return every, test_set.tally([*keys, columns.true, columns.predicted], columns.value, **how)
 
 
 def count_group_strata(
@@ -75,19 +88,12 @@ def count_group_strata(
     *,
     missing: Missing,
     overlap: bool,
-) -> GroupBands | None:
-    """Count every group by predicted class and audit stratum; None if there is one stratum only."""
+) -> GroupBands:
+    """Count every group by predicted class and audit stratum."""
     within, cells = columns.drawn_within, whole.bands
-    if cells is None or cells.strata == 1:
-        return None
+    assert cells is not None
     keys = [*dict.fromkeys((*columns.by, *within))]  # a group may be a stratum
-    how: dict[str, Any] = {"missing": missing, "nullable": columns.by}
-    every = population.tally([*keys, columns.predicted], columns.value, **how)
-    audited = None
-    if groups.placed and columns.id is not None:
-        audited = matched_tally(population, test_set, columns, keys, missing)
-    elif groups.placed:
-        audited = test_set.tally([*keys, columns.true, columns.predicted], columns.value, **how)
+    every, audited = _tallies(population, test_set, columns, groups.placed, keys, missing)
     at = [keys.index(name) for name in within]
     labels = sorted_labels(tuple(key[i] for i in at) for key in every.keys)
     stratum = {label: j for j, label in enumerate(labels)}
