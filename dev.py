@@ -42,8 +42,7 @@ COMMANDS = {
 }  # fmt: skip
 """Each command, and the extra that it needs."""
 SCRIPTS = {"mutants": "tests/mutants.py", "studies": "docs/reprint.py"}
-WORKERS = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadgroup")
-"""One more than there are cores: a worker that waits for a browser or a server leaves its core."""
+WORKERS = ("-n", "auto", "--dist", "loadgroup")
 
 
 def main(arguments: list[str]) -> int:
