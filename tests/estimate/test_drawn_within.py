@@ -229,3 +229,22 @@ def test_a_work_list_drawn_within_columns_gives_groups(rng):
     assert est.info["audit strata"] == 4
     assert len(est.groups.labels) == 5
     assert "within" in est.to_markdown()
+
+
+@pytest.mark.parametrize("by", ["j", "region"])
+def test_rows_without_a_stratum_are_in_no_group(by, rng):
+    """Groups are those of the rows that the whole has, also where the strata are the groups."""
+    whole = population(rng) | {"unit": np.arange(4000), "region": rng.integers(0, 3, 4000)}
+    known = predictions(whole).to_pydict()
+    known["j"][:50] = [None] * 50
+    audited = rng.choice(4000, 200, replace=False)
+    test = pa.table({"unit": audited, "true": whole["true"][audited]})
+    with pytest.warns(tu.TrueupWarning, match="Left out 50 rows"):
+        est = tu.correct(
+            pa.table(known), test, id="unit", by=by, drawn_within="j", missing="leave_out",
+            draws=200, seed=1,
+        )  # fmt: skip
+    naive = np.array([row["naive"] for row in est.rows()]).reshape(-1, 2)
+    assert naive[:-1].sum(axis=0) == pytest.approx(naive[-1])
+    assert naive[-1].sum() == 3950
+    assert est.draws.sum(axis=(1, 2)) == pytest.approx(3950)

@@ -208,3 +208,16 @@ def test_groups_with_a_score(rng):
     with_score, without = np.mean(errors, axis=0)
     assert with_score < without
     assert np.square(z).mean() < 2  # of 40 groups, in 5 populations
+
+
+def test_groups_with_a_score_that_the_test_set_does_not_name(rng):
+    """Audited units without a group, or in one that the population lacks, inform the whole only."""
+    whole = population(rng) | {"group": rng.integers(0, 3, N)}
+    known, test = tables(whole, rng.choice(N, 200, replace=False))
+    with pytest.warns(tu.TrueupWarning, match="has no column 'group'"):
+        est = tu.correct(known, test.drop(["group"]), by="group", score="p", draws=200, seed=1)
+    assert est.info["score_bands"] > 1
+    assert (est.draws.sum(axis=1) == est.whole).all()
+    elsewhere = test.drop(["group"]).append_column("group", pa.array([9] * 200))
+    with pytest.warns(tu.TrueupWarning, match="They inform the whole, but no group"):
+        tu.correct(known, elsewhere, by="group", score="p", overlap=False, draws=200, seed=1)

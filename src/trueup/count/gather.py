@@ -72,6 +72,9 @@ def gather_groups(
     within = () if by else columns.drawn_within
     if within:
         parts = test_parts = within
+    # rows without a stratum are left out of groups too
+    extra = tuple(name for name in columns.drawn_within if by and name not in by)
+    parts, test_parts = (*parts, *extra), (*test_parts, *extra)
     alone = None
     apart = value is not None or columns.drawn_within or score
     if by and apart and not strata:  # the whole as if nobody had asked for groups
@@ -91,9 +94,9 @@ def gather_groups(
         population = population.scored(SCORE_BAND, made)
         if columns.id is None:
             test_set = test_set.scored(SCORE_BAND, made)
-        parts = test_parts = (*parts, SCORE_BAND)
+        parts, test_parts = (*parts, SCORE_BAND), (*test_parts, SCORE_BAND)
 
-    how: dict[str, Any] = {"missing": missing, "nullable": by}
+    how: dict[str, Any] = {"missing": missing, "nullable": columns.nullable}
     whole = population.tally([*parts, columns.predicted], value, progress=progress, **how)
     if columns.id is not None:
         audited = matched_tally(population, test_set, columns, test_parts, missing)
@@ -117,6 +120,10 @@ def gather_groups(
         figures = scored_groups[0][0], scored_groups[1][0]
     elif bands or within or fineness:
         figures = fine[0].merged(), fine[1].merged()
+    elif extra:
+        cut = -len(extra)
+        rows = [replace(x, parts=[part[:cut] for part in x.parts]) for x in fine]
+        figures = rows[0], rows[1]
     found = assemble(
         *figures,
         labels,
@@ -157,9 +164,7 @@ def gather_groups(
         audited_cells = fine[1] if overlap or fineness or not bands else _nearest(*fine)
         cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
         cells = _fitting(cells, overlap)
-        if (
-            fineness and bands and cells is None
-        ):  # the audited values are not those of the population
+        if fineness and bands and cells is None:  # the audited values differ from the population's
             tables = without_value(fine[0]), without_value(fine[1])
             cells = _fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
         if fineness:

@@ -70,7 +70,7 @@ def _tallies(
     missing: Missing,
 ) -> tuple[Tally, Tally | None]:
     """Tally both tables by these columns; the test set only if its units are placed in groups."""
-    how: dict[str, Any] = {"missing": missing, "nullable": columns.by}
+    how: dict[str, Any] = {"missing": missing, "nullable": columns.nullable}
     every = population.tally([*keys, columns.predicted], columns.value, **how)
     if not placed:
         return every, None
@@ -131,7 +131,7 @@ def group_score_bands(
 
     def add(figures: Figures, cell: Integers) -> Integers:
         rows = (K,) if len(figures.at) == 2 else ()
-        at = np.array([place[part] for part in figures.parts], dtype=np.int64)
+        at = np.array([place.get(part, -1) for part in figures.parts], dtype=np.int64)
         found = figures.added((at, *figures.at, cell), (B, *rows, K, S))[0]
         return np.asarray(found.reshape(B, *rows, K * S))
 

@@ -38,7 +38,7 @@ def matched_tally(
     found = population.rows([id, *parts, predicted], value=value, id=id, among=among)
     by_id = _by_id(found, ids, id, population, with_value=value is not None)
 
-    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in columns.by]
+    wanted = [h for h, column in enumerate([*parts, predicted]) if column not in columns.nullable]
     cells: dict[tuple[Hashable, ...], list[float]] = {}
     differ = []
     for i, g, *prediction in usable:

@@ -60,6 +60,11 @@ class Columns:
                 )
 
     @property
+    def nullable(self) -> tuple[str, ...]:
+        """Columns in which a row may have no label: groups, unless they are audit strata too."""
+        return tuple(name for name in self.by if name not in self.drawn_within)
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The columns that divide the population: strata first, then groups."""
         return (*self.strata, *self.by)
