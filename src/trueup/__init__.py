@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trueup.errors import TrueupError as TrueupError
     from trueup.errors import TrueupWarning as TrueupWarning
     from trueup.estimate.result import Estimate as Estimate
+    from trueup.present.saved import load as load
     from trueup.prior import Dirichlet as Dirichlet
     from trueup.simulation import simulate as simulate
     from trueup.study.check import check as check
@@ -42,6 +43,7 @@ _HOME = {
     "correct": "api",
     "correct_counts": "api",
     "draw": "audit.draw",
+    "load": "present.saved",
     "plan": "study.plan",
     "prior": "",
     "simulate": "simulation",

@@ -151,6 +151,15 @@ def _periods() -> Iterator[str]:
     both = pl.concat([small, small.with_columns(month=pl.lit(2, pl.Int64))])
     table["predicted"] = (["a"] * 2100 + ["b"] * 900) * 2
     yield from warned(tu.correct, pl.DataFrame(table), both, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        est = tu.correct(pl.DataFrame(table), both, **options)
+    yield raised(est.add, pl.DataFrame(table))
+    yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
+    yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))
+    yield raised(tu.correct_counts([[4, 1], [2, 3]], [10, 90], seed=1).add, "march.csv")
+    Path("old.trueup").write_text("month,count")
+    yield raised(tu.load, "old.trueup")
 
 
 def _no_answer() -> Iterator[str]:

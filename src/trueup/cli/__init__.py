@@ -39,7 +39,7 @@ def main() -> None:
 CASE = "design prior overlap"
 ESTIMATE = (
     f"{CASE} method rates noise sample-of draws interval seed json quiet seconds output report "
-    "max-cv keep-on-interrupt"
+    "save max-cv keep-on-interrupt"
 )
 
 
@@ -126,6 +126,28 @@ def numbers(classes: str | None, predicted_classes: str | None, **options: Any) 
 
 
 @main.command()
+@click.argument("series", type=click.Path())
+@click.argument("predictions", type=click.Path(), required=False)
+@takes("test-set save output report json quiet max-cv", "add")
+def add(
+    series: str, predictions: str | None, test_set: str | None, save: str | None, **options: Any
+) -> None:
+    """Add the periods in PREDICTIONS to SERIES, a file that `correct --period --save` wrote.
+
+    The tables of earlier periods are not needed. The answer is that of all tables together.
+    """
+    import trueup
+
+    est = trueup.load(series)
+    tables = [table for table in (predictions, test_set) if table is not None]
+
+    def longer(*_: str, progress: Any) -> Estimate:
+        return est.add(predictions, test_set, progress=progress)
+
+    answer(longer, *tables, save=save or series, keep_on_interrupt=False, **options)
+
+
+@main.command()
 @takes("folder seed", "demo")
 def demo(folder: Path, seed: int) -> None:
     """Make example data, correct them, and compare with the truth.
@@ -147,6 +169,7 @@ def answer(
     quiet: bool,
     keep_on_interrupt: bool,
     max_cv: float | None,
+    save: str | None = None,
     margin: tuple[str, ...] = (),
     **options: Any,
 ) -> None:
@@ -159,10 +182,16 @@ def answer(
         from trueup.present.report import check_path, write_report
 
         target = check_path(report)
+    if save is not None:
+        from trueup.present.saved import check_ending
+
+        check_ending(save)
     with progress_bar(quiet, keep_on_interrupt) as bar, quiet_warnings():
         est = function(*tables, progress=bar, **options)
     est = est.margin(*margin) if margin else est
     write(est)
+    if save is not None:
+        est.save(save)
     if report is not None:
         write_report(est, target)
     for warning in est.info["warnings"]:

@@ -106,12 +106,12 @@ def gather_groups(
     labels, predicted = labels_of(
         classes, (population, test_set), columns, (whole, audited), design
     )
-    notes = [*_left_out(population, whole), *_left_out(test_set, audited)]
+    notes = [*left_out(population, whole), *left_out(test_set, audited)]
     notes += _aggregated(population, whole, audited, overlap)
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
     if absent:
         notes.append(_not_placed(test_set, absent, columns, overlap))
-    fine = _figures(whole, predicted), _figures(audited, labels, predicted)
+    fine = figures_of(whole, predicted), figures_of(audited, labels, predicted)
     bands = bands and alone is None
     figures = fine
     scored_groups = None
@@ -247,8 +247,8 @@ def _parts(labels: Sequence[tuple[Hashable, ...]]) -> str:
     return ", ".join(" / ".join(map(repr, label)) for label in labels[:MOST_NAMED])
 
 
-def _figures(tally: Tally, *axes: Sequence[Hashable]) -> Figures:
-    """The rows of a tally in numbers; its last keys are in these lists of labels."""
+def figures_of(tally: Tally, *axes: Sequence[Hashable]) -> Figures:
+    """Return the rows of a tally in numbers; its last keys are in these lists of labels."""
     place = [{label: g for g, label in enumerate(labels)} for labels in axes]
     keys = [key[-len(axes) :] for key in tally.keys]
     at = np.array([[p[x] for p, x in zip(place, key, strict=True)] for key in keys], np.int64)
@@ -302,7 +302,8 @@ def _aggregated(population: Table, whole: Tally, audited: Tally, overlap: bool) 
     ]
 
 
-def _left_out(table: Table, tally: Tally) -> list[str]:
+def left_out(table: Table, tally: Tally) -> list[str]:
+    """Say how many rows were left out, and why."""
     if not tally.rows_left_out:
         return []
     reasons = ", ".join(f"{count:,} in {column!r}" for column, count in tally.left_out.items())

@@ -15,9 +15,7 @@ from trueup.prior import Regression
 from trueup.prior.studies import draw_from_studies
 
 STUDY_DRAWS = 64_000
-NOT_WITH_PERIOD = (
-    "by", "strata", "drawn_within", "count", "probability", "cluster", "sample_of",
-)  # fmt: skip
+NOT_WITH_PERIOD = ("by", "strata", "drawn_within", "probability", "cluster", "sample_of")
 
 
 NOT_WITH_WEIGHT = (

@@ -306,6 +306,22 @@ class Estimate:
         """Return the draws for ArviZ, with named coordinates; see `trueup.present.arviz`."""
         return import_module("trueup.present.arviz").to_arviz(self)
 
+    def save(self, path: str | Path) -> Path:
+        """Write the estimate to a file that ends in .trueup; `trueup.load` reads it."""
+        written: Path = import_module("trueup.present.saved").save(self, path)
+        return written
+
+    def add(self, predictions: Any = None, test_set: Any = None, **options: Any) -> Estimate:
+        """Return the series (`period`) with the periods of one more table.
+
+        The earlier tables are not needed: the estimate has their counts. `test_set` are audited
+        units of the new periods or of earlier ones; it may be given alone. Columns, options and
+        seed are those of the series; the answer is that of the whole table.
+        """
+        adding = import_module("trueup.estimate.periods.adding")
+        result: Estimate = adding.add_periods(self, predictions, test_set, **options)
+        return result
+
     def again(self, **changes: Any) -> Estimate:
         """Return the estimate from the same data and seed, with some options changed."""
         if self._again is None:

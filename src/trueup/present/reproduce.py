@@ -59,6 +59,8 @@ def python_call(est: Estimate) -> str | None:
     ]
     inside = ",\n    ".join(parts)
     call = f"import trueup\n\nest = trueup.{est.asked['function']}(\n    {inside},\n)"
+    for tables in est.asked.get("added", ()):
+        call += f".add({', '.join('...' if _is_table(x) else repr(x) for x in tables)})"
     if "combine" in est.asked:
         call += f".combine({est.asked['combine']!r})"
     if "margin" in est.asked:
@@ -92,7 +94,7 @@ def only_in_python(est: Estimate) -> list[str]:
     found = [name for name, x in options_given(est).items() if _words(name, x) is None]
     if "margin" in est.asked and est.asked.get("keep_draws"):
         found.remove("keep_draws")  # --margin implies it
-    return found + [name for name in ("combine",) if name in est.asked]
+    return found + [name for name in ("combine", "added") if name in est.asked]
 
 
 def _words(name: str, x: Any) -> list[str] | None:
@@ -179,9 +181,11 @@ def counts_hash(counts: Counts) -> str:
 
 
 def file_hashes(est: Estimate) -> list[tuple[str, str, str]]:
-    """Return name, size and SHA-256 of each input file that `correct` reads, as it is now."""
-    found = []
-    for path in (est.asked.get(name) for name in TABLES):
+    """Return name, size and SHA-256 of each input file, as it is now, or was when saved."""
+    found = [(str(a), str(b), str(c)) for a, b, c in est.asked.get("hashed", ())]
+    paths = [est.asked.get(name) for name in TABLES]
+    paths += [path for tables in est.asked.get("added", ()) for path in tables]
+    for path in paths[est.asked.get("tables_hashed", 0) :]:
         if path is None or _is_table(path):
             continue
         try:

@@ -1,0 +1,121 @@
+"""Months added to a series: against the whole table, and bad input."""
+
+import json
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from test_periods import correct, few_particles, series
+
+import trueup as tu
+from trueup.cli import main
+from trueup.present.reproduce import python_call
+
+__all__ = ["few_particles"]
+pytestmark = pytest.mark.usefixtures("few_particles")
+
+
+@pytest.fixture
+def tables(rng):
+    """Six months with a value, and audits of months 1 and 4."""
+    table, _ = series(rng, [0.3, 0.3, 0.35, 0.4, 0.4, 0.5], 200)
+    spread = rng.lognormal(0, 1, len(table))
+    table = table.with_columns(y=pl.Series(spread), id=pl.Series(range(len(table))))
+    rows = rng.choice(np.flatnonzero(table["month"] == 1), 50, replace=False).tolist()
+    late = rng.choice(np.flatnonzero(table["month"] == 4), 40, replace=False).tolist()
+    return table, table[rows], table[late]
+
+
+def add(est, *tables, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tu.TrueupWarning)
+        return est.add(*tables, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"value": "y"}, {"value": "y", "id": "id"}])
+def test_the_longer_series_is_that_of_the_whole_table(tables, options, tmp_path):
+    table, test, late = tables
+    whole = correct(table, pl.concat([test, late]), **options)
+    est = correct(table[:800], test, **options)
+    for path, more in (("one", (table[800:1000],)), ("two", (table[1000:], None))):
+        est = add(tu.load(est.save(tmp_path / f"{path}.trueup")), *more)
+    est = add(est, test_set=late)
+    np.testing.assert_allclose(est.draws, whole.draws, rtol=1e-9)  # sums in another order
+    assert [row["month"] for row in est.rows()] == [row["month"] for row in whole.rows()]
+    together = add(correct(table[:600], test, **options), table[600:], late)
+    np.testing.assert_allclose(together.draws, whole.draws, rtol=1e-9)
+
+
+def test_a_series_of_a_test_set_from_elsewhere_grows_too(tables):
+    table, test, late = tables
+    options = {"design": "shifted"}
+    whole = correct(table, test.drop("month"), **options)
+    est = correct(table[:800], test.drop("month"), **options)
+    assert np.array_equal(add(est, table[800:]).draws, whole.draws)
+    with pytest.raises(tu.OptionError, match="is from elsewhere"):
+        est.add(table[800:], late)
+
+
+def test_the_report_says_how_the_series_grew(tables, tmp_path):
+    table, test, _ = tables
+    table[:800].write_csv(tmp_path / "old.csv")
+    table[800:].write_csv(tmp_path / "new.csv")
+    test.write_csv(tmp_path / "test.csv")
+    est = tu.correct(
+        tmp_path / "old.csv", tmp_path / "test.csv", period="month", seed=1, classes=[0, 1]
+    )
+    saved = tu.load(est.save(tmp_path / "series.trueup"))
+    (tmp_path / "old.csv").unlink()
+    longer = add(saved, tmp_path / "new.csv")
+    text = longer.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f".add({str(tmp_path / 'new.csv')!r}, None)" in python_call(longer)
+    assert text.count("no longer there") == 0  # hashed when it was saved
+    assert all(name in text for name in ("old.csv", "new.csv", "test.csv"))
+
+
+def test_what_cannot_be_added_is_refused(tables, tmp_path):
+    table, test, late = tables
+    est = correct(table[:800], test)
+    elsewhere = late.with_columns(month=pl.lit(9, pl.Int64))
+    cases = [
+        ((table[600:1000],), "must hold new periods only; the series already has '?4"),
+        ((), "needs a table of new periods, or a test set"),
+        ((table[800:], elsewhere), "has 40 in others, such as 9"),
+        ((table[800:].with_columns(predicted=pl.lit(3)),), "must hold the classes of the series"),
+        ((table[800:].drop("month"),), "must have a column 'month'"),
+        ((None, late.drop("month")), "must have a column 'month'"),
+        ((None, pl.concat([late] * 9)), "population|more"),
+    ]
+    for given, words in cases:
+        with pytest.raises(tu.TrueupError, match=words):
+            est.add(*given)
+    with pytest.raises(tu.OptionError, match="added to a series only"):
+        correct(table, test, period=None).add(table[800:])
+
+
+def test_the_command_adds_to_the_file(tables, tmp_path):
+    table, test, late = tables
+    for name, rows in (("old", table[:800]), ("new", table[800:]), ("all", table)):
+        rows.drop("true").write_csv(tmp_path / f"{name}.csv")
+    test.write_csv(tmp_path / "test.csv")
+    late.write_csv(tmp_path / "late.csv")
+    pl.concat([test, late]).write_csv(tmp_path / "both.csv")
+    options = ["--period", "month", "--seed", "1", "--json", "--quiet"]
+
+    def run(*words):
+        paths = [str(tmp_path / word) if "." in word else word for word in words]
+        return CliRunner().invoke(main, paths)
+
+    assert run("correct", "old.csv", "test.csv", *options, "--save", "s.trueup").exit_code == 0
+    assert run("add", "s.trueup", "new.csv", "--save", "longer.trueup").exit_code == 0
+    assert len(tu.load(tmp_path / "s.trueup").rows()) == 10  # as it was
+    last = run("add", "longer.trueup", "--test-set", "late.csv", "--json")
+    whole = run("correct", "all.csv", "both.csv", *options)
+    assert json.loads(last.stdout)["rows"] == json.loads(whole.stdout)["rows"]
+    before = (tmp_path / "longer.trueup").read_bytes()
+    again = run("add", "longer.trueup", "new.csv")
+    assert again.exit_code == 2
+    assert "new periods only" in again.stderr
+    assert (tmp_path / "longer.trueup").read_bytes() == before
