@@ -117,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=40)
     parser.add_argument("--only", choices=KINDS)
-    parser.add_argument("--classes", type=int, choices=(2, 4))
+    parser.add_argument("--classes", type=int, choices=(2, 4, 8, 15))
     parser.add_argument("--seed", type=int, default=2021)
     given = parser.parse_args()
     warnings.simplefilter("ignore", tu.TrueupWarning)
