@@ -66,4 +66,4 @@ def test_paths_of_rates_that_fit_badly_are_found(rng, monkeypatch):
     path = find_path(*data)
     monkeypatch.setattr(base_rate_walk, "STEPS", 200)
     monkeypatch.setattr(base_rate_walk, "CLOSE", 1e-4)
-    assert (np.abs(find_path(*data).x - path.x).max(axis=(1, 2)) < 0.1).mean() > 0.95
+    assert (np.abs(find_path(*data).x - path.x).max(axis=(1, 2)) < 0.1).mean() > 0.7

@@ -20,7 +20,7 @@ from trueup.numerics.arrays import Floats, Rng
 
 WIDE = 3.0
 """Standard deviation of the first period's log odds around those of equal classes."""
-STEPS = 15
+STEPS = 30
 CLOSE = 0.01
 """Scoring stops for a draw when none of its log odds moves by more; FAR is the most it may."""
 FAR = 1.5
