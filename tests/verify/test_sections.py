@@ -80,7 +80,7 @@ def test_a_mean_over_many_groups_is_judged_by_its_own_error():
     def groups(rng, answer):
         return Observed(rng.normal(0.85, 0.02, 1), np.zeros(1), np.ones(1), False)
 
-    tally = run_scenario(Scenario("planted", groups, {}, 12, 0.0), seed(2))
+    tally = run_scenario(Scenario("planted", groups, {}, 24, 0.0), seed(2))
     one, pooled, _ = judge_scenarios([tally])
     assert (one.verdict, pooled.verdict) == (HOLDS, BREACH)
 

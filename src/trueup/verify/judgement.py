@@ -21,7 +21,7 @@ DOUBT = 0.05
 FACTORS = ("K", "n", "rare", "accuracy", "values", "design")
 ERRORS = 5.0
 """Monte Carlo errors, where a figure has no exact distribution."""
-FEWEST = 10
+FEWEST = 20
 """Answers that a mean is judged by."""
 
 
@@ -71,7 +71,7 @@ def judge_coverage(tallies: list[Tally], left_out: int) -> list[Finding]:
     findings.append(_pooled([t for t in tallies if not t.mostly_warned]))
     findings.append(_said("coverage", fails))
     findings += _warned_in_vain([t for t in tallies if t not in fails and t.answered])
-    findings.append(_error("error", tallies))
+    findings += _error("error", tallies)
     if left_out:
         findings.append(Finding("coverage", "cells left out", left_out, "", "", SHOWN))
     return findings
@@ -86,7 +86,7 @@ def judge_scenarios(tallies: list[Tally]) -> list[Finding]:
         findings += _one_by_one("95% intervals, one by one", mine, tests)
         findings += _by_factor("pooled by factor, no warning", mine)
         findings += [_said(section, fails)] if fails else []
-        findings.append(_error(section, mine))
+        findings += _error(section, mine)
     return findings
 
 
@@ -189,13 +189,15 @@ def _warned_in_vain(holding: list[Tally]) -> Iterable[Finding]:
             yield Finding("coverage", what, len(mine), worst, "", SHOWN)
 
 
-def _error(section: str, tallies: list[Tally]) -> Finding:
-    answered = [t for t in tallies if t.answered > 1 and t.naive_mse.sum() > 0]
+def _error(section: str, tallies: list[Tally]) -> list[Finding]:
+    answered = [t for t in tallies if t.answered >= FEWEST / 2 and t.naive_mse.sum() > 0]
+    if not answered:
+        return []
     better = sum(t.gain > ERRORS * t.gain_error for t in answered)
     worse = sum(t.gain < -ERRORS * t.gain_error for t in answered)
-    ratio = np.median([t.mse.sum() / t.naive_mse.sum() for t in answered]) if answered else np.nan
+    ratio = np.median([t.mse.sum() / t.naive_mse.sum() for t in answered])
     words = f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, the rest undecided"
-    return Finding(section, "MSE against no correction", len(answered), words, "", SHOWN)
+    return [Finding(section, "MSE against no correction", len(answered), words, "", SHOWN)]
 
 
 def worst_cell(tallies: list[Tally]) -> Tally:

@@ -48,18 +48,15 @@ class Tally:
 
 def tally(cell: Any, refused: int, inside: Any, warned: Any, error: Any, naive: Any) -> Tally:
     """Sum up the answers: arrays (R, F), and `warned` (R,)."""
-    inside, R = np.asarray(inside, float), len(warned)
-    if R < 2:
-        zero = np.zeros(inside.shape[1])
-        return Tally(cell, R, refused, inside, zero, zero, 0.0, 0.0)
     gain = (naive**2).sum(axis=1) - (error**2).sum(axis=1)
+    R, some = len(warned), max(len(warned), 1)
     return Tally(
         cell,
         int(warned.sum()),
         refused,
-        inside,
-        np.asarray((error**2).mean(axis=0)),
-        np.asarray((naive**2).mean(axis=0)),
-        float(gain.mean()),
-        float(gain.std(ddof=1) / np.sqrt(R)),
+        np.asarray(inside, float),
+        np.asarray((error**2).sum(axis=0) / some),
+        np.asarray((naive**2).sum(axis=0) / some),
+        float(gain.sum() / some),
+        float(gain.std(ddof=1) / np.sqrt(R)) if R > 1 else 0.0,
     )
