@@ -206,13 +206,14 @@ def worst_cell(tallies: list[Tally]) -> Tally:
 
 
 def _by_factor(what: str, tallies: list[Tally]) -> list[Finding]:
-    """Per scenario and per level of each factor: mean coverage, with its Monte Carlo error.
+    """Of all, per level of each factor and per scenario: mean coverage, with its error.
 
     Figures of one answer share a test set, so the answer is what counts.
     """
     pools: dict[str, list[float]] = defaultdict(list)
     for t in (t for t in tallies if not t.mostly_warned):
-        for key in {str(t.cell), *(f"{name}={x}" for name, x in t.cell.factors.items())}:
+        levels = (f"{name}={x}" for name, x in t.cell.factors.items())
+        for key in {"all", str(t.cell), *levels}:
             pools[key] += t.inside.mean(axis=1).tolist()
     margins = []
     for name, x in pools.items():

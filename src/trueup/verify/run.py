@@ -26,7 +26,7 @@ AGAIN = 4
 """Doubtful cells run again with this many times the replications."""
 QUICK_CELLS = 12
 """The quick form takes one cell in this many, a new choice for every seed."""
-QUICK_SCENARIOS = {"groups": 12, "group rates": 2, "periods": 2}
+QUICK_SCENARIOS = {"groups": 20, "group rates": 2, "periods": 2}
 """The quick form takes so many of a section, otherwise three, and half the replications."""
 
 
