@@ -25,20 +25,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
-from real_classifiers import classifier, data_set
 
 import trueup
 from trueup.count.gather import gather
 from trueup.count.names import Columns
 from trueup.read import open_table
+from trueup.verify.populations import SPOILT, learned, spoil
 
 SETS = ("cancer", "rare_cancer", "wine", "iris", "imbalanced_5", "imbalanced_20")
-SPOILT = {
-    "sharpened": lambda x: 3 * x,
-    "flattened": lambda x: x / 3,
-    "shifted": lambda x: x - 2,
-    "cubed": lambda x: x**3,
-}
+WAYS = [way for way in SPOILT if way != "as it is"]
 
 
 class Case(NamedTuple):
@@ -49,21 +44,6 @@ class Case(NamedTuple):
     design: str
     number: int
     seed: int
-
-
-def population(name: str, N: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Train a classifier; return true class, predicted class and probabilities of N units."""
-    X, s, _, size = data_set(name, rng)
-    while True:
-        order = rng.permutation(len(s))
-        train, held = order[:size], order[size:]
-        if len(np.unique(s[train])) == len(np.unique(s)):
-            break
-    model = classifier(rng).fit(X[train], s[train])
-    i = rng.choice(len(held), N)
-    P = np.clip(model.predict_proba(X[held])[i], 1e-6, 1.0)
-    P = P * np.exp(0.02 * rng.standard_normal(P.shape))
-    return s[held][i], model.predict(X[held])[i], P / P.sum(axis=1, keepdims=True)
 
 
 def ppi(P: np.ndarray, s: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -91,7 +71,8 @@ def em(P: np.ndarray, prior: np.ndarray) -> np.ndarray:
 def replicate(case: Case) -> dict[str, tuple[float, float]]:
     """Return the squared error, summed over classes, and the coverage of each way."""
     rng = np.random.default_rng(case.seed)
-    s, h, P = population(case.name, 5_000 if case.design == "random" else 12_000, rng)
+    units = learned(case.name, rng, 5_000 if case.design == "random" else 12_000)
+    s, h, P, p = (units[name] for name in ("true", "predicted", "P", "score"))
     K = P.shape[1]
     if case.design == "random":
         i, inside = rng.choice(len(s), case.n, replace=False), np.arange(len(s))
@@ -102,10 +83,8 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
         inside = np.flatnonzero(rng.random(6_000) < (keep / keep.max())[s[:6_000]])
     N = len(inside)
     truth = np.array([(s[inside] == g).sum() for g in range(K)])
-    p = P[np.arange(len(s)), h]
-    how = [*SPOILT][case.number % len(SPOILT)]
-    bent = SPOILT[how](np.log(p / (1 - p)))
-    columns = {"predicted": h, "as it is": p, how: 1 / (1 + np.exp(-np.clip(bent, -700, 700)))}
+    how = WAYS[case.number % len(WAYS)]
+    columns = {"predicted": h, "as it is": p, how: spoil(p, how)}
     table = pa.table({name: x[inside] for name, x in columns.items()})
     test = pa.table({name: x[i] for name, x in columns.items()} | {"true": s[i]})
     found: dict[str, tuple[float, float]] = {}
@@ -194,7 +173,7 @@ def main() -> None:
         cost(given.rows)
         return
     seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
-    ways = ["score", *SPOILT, *(["PPI++"] if given.design == "random" else ["EM"]), "PCC"]
+    ways = ["score", *WAYS, *(["PPI++"] if given.design == "random" else ["EM"]), "PCC"]
     print(
         f"Counts, design {given.design!r}: MSE in parts of that of hard classes ± its error / "
         f"coverage of 95% intervals. {given.replications} replications, seed {seed}.\n"
