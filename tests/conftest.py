@@ -12,7 +12,7 @@ import pytest
 
 from tests.seeds import fresh
 
-pytest_plugins = ["tests.second_chance"]
+pytest_plugins = ["tests.second_chance", "tests.sharing"]
 
 
 @pytest.fixture
