@@ -153,7 +153,7 @@ def squared_errors(rng):
     s_hat = np.where(rng.random(len(group)) < np.where(s == 1, 0.15, 0.05), 1 - s, s)
     units = pd.DataFrame({"predicted": s_hat, "group": group})
     test = units.assign(true=s).iloc[rng.choice(len(group), 200, replace=False)]
-    est = tu.correct(units, test, by="group", draws=400, seed=int(rng.integers(2**32)))
+    est = tu.correct(units, test, by="group", draws=200, seed=int(rng.integers(2**32)))
     u = est.draws[:, :, 1]
     return (((u.mean(axis=0) - np.bincount(group, s)) / np.maximum(u.std(axis=0), 0.3)) ** 2).mean()
 

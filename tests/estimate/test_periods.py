@@ -35,7 +35,7 @@ def series(rng, beta, units=500, audits=None, rates=None):
 @pytest.fixture
 def few_particles(monkeypatch):
     """For what is said, and what holds of every draw."""
-    monkeypatch.setattr(draw, "PARTICLES", 200)
+    monkeypatch.setattr(draw, "PARTICLES", 50)
 
 
 def correct(table, test, **options):
