@@ -209,9 +209,10 @@ def correct(
     asked = asked_of("correct", locals())
     named, design = design, "random" if design is None else design
     asked["design"] = design
-    from trueup.audit.work_list import read_design
+    from trueup.audit.work_list import by_score, read_design
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
+    from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.formats.written import check_text, written
 
@@ -246,14 +247,18 @@ def correct(
         classical = method in ("difference", "test_set")
         if size and method != "naive" and (size != value or method not in ("auto", "joint")):
             probability = probability or drawn[1]
-        elif how.within and how.by_prediction and classical:  # strata are of both
+        elif classical and (how.score or (how.within and how.by_prediction)):  # strata are of both
             probability, stratum = probability or drawn[1], drawn[2]
             columns = replace(columns, drawn_within=())
+        elif how.score and method != "naive":
+            columns, classes = by_score(how, columns, classes)
+            asked["score"] = columns.score
+            refuse_with_score(asked | {"design": design})
         else:
             columns = replace(columns, drawn_within=how.within)
         asked |= {"design": design, "id": columns.id, "probability": probability}
         asked |= {"drawn_within": columns.drawn_within or None}
-        asked |= {"drawn": how.words} if how.within or size or how.bands else {}
+        asked |= {"drawn": how.words} if how.within or size or how.bands or how.score else {}
     if probability is not None:
         method, said = weighted_method(method, design, probability, asked)
         notes += said

@@ -311,7 +311,18 @@ def _command(*words: str) -> str:
     return said.split("Error: ")[1].split("\n\nHint:")[0]
 
 
+def _by_score() -> Iterator[str]:
+    rows = "".join(f"{i},{'ab'[i % 2]},0.{i},n,0.9\n" for i in range(50, 90))
+    population = _files("unit,predicted,p,region,same\n" + rows)[0]
+    yield raised(tu.draw, population, 9, id="unit", score="p", within="region")
+    yield raised(tu.draw, population, 9, id="unit", score="same")
+    drawn = tu.draw(population, 9, id="unit", score="p", seed=1)
+    drawn["true"] = drawn["predicted"]
+    yield raised(tu.correct, population, drawn, by="region", value="p")
+
+
 def _audits() -> Iterator[str]:
+    yield from _by_score()
     good = _files()
     list_ = tu.draw(good[0], 4, id="unit", seed=1)
     list_["true"] = list_["predicted"]

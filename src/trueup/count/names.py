@@ -16,7 +16,7 @@ class Columns:
     """What each column of the two tables is for; see `correct`.
 
     `by`, `strata`, `drawn_within` and `score` may be given as one name, several or None, and are
-    tuples afterwards.
+    tuples afterwards. `drawn_bands`: how many bands of the score the test set was drawn within.
 
     Examples
     --------
@@ -32,6 +32,7 @@ class Columns:
     strata: tuple[str, ...] = ()
     drawn_within: tuple[str, ...] = ()
     score: tuple[str, ...] = ()
+    drawn_bands: int = 0
 
     def __post_init__(self) -> None:
         for option in ("predicted", "true", "value", "id"):

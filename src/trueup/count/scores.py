@@ -118,19 +118,26 @@ def without_value(figures: Figures) -> Figures:
 
 def without_score(figures: Figures) -> tuple[Figures, Integers]:
     """Take the fine bands of the score out of the parts, and from them the contradictions."""
-    fine = np.array([part[-1] for part in figures.parts], dtype=np.int64)
-    fine = np.where(fine > CONTRADICTS // 2, fine - CONTRADICTS, fine)
+    fine = in_score_order([part[-1] for part in figures.parts])
     return replace(figures, parts=[part[:-1] for part in figures.parts]), fine
 
 
-def most_bands(n: int, banded: bool, from_population: bool) -> int:
+def in_score_order(bands: Sequence[Any]) -> Integers:
+    """Return fine bands as numbers in the order of their scores: without the contradictions."""
+    fine = np.array(bands, dtype=np.int64)
+    return np.where(fine > CONTRADICTS // 2, fine - CONTRADICTS, fine)
+
+
+def most_bands(n: int, banded: bool, from_population: bool, drawn: int = 0) -> int:
     """How many bands of the score: the more audited units, the more; fewer beside a value.
+
+    If the test set was `drawn` within so many, those.
 
     A test set drawn within true classes, or elsewhere, must tell how each class is spread over all
     cells, so that it needs more units for as many bands.
     """
-    if not from_population:
-        return ELSEWHERE
+    if drawn or not from_population:
+        return drawn or ELSEWHERE
     if banded:
         return BESIDE_VALUE
     return int(np.clip(round(2 * n ** (1 / 3)), LEAST, MOST))
@@ -139,26 +146,31 @@ def most_bands(n: int, banded: bool, from_population: bool) -> int:
 def score_bands(
     population: Figures, fine: Integers, audited: Figures, test: Integers, L: int, most: int
 ) -> tuple[Integers, Integers, int]:
-    """Merge fine bands of the score within each predicted label, and place audited units in them.
-
-    Cuts are at equal parts of a weight, half of it the units and half the number of fine bands:
-    the many sure units share bands, and the unsure ones, where the errors are, have their own.
-    """
+    """Merge fine bands of the score within each predicted label, and place audited units there."""
     band, own = np.zeros_like(fine), np.full_like(test, -1)
     for h in range(L):
         mine, seen = population.at[-1] == h, audited.at[-1] == h
         every, i = np.unique(fine[mine], return_inverse=True)
         if not len(every):
             continue
-        units = np.bincount(i, population.units[mine], len(every))
-        weight = units / units.sum() + 1.0 / len(every)
-        middle = (np.cumsum(weight) - weight / 2) / weight.sum()
-        cut = np.unique(np.minimum(middle * most, most - 1).astype(np.int64), return_inverse=True)
-        band[mine] = cut[1][i]
+        cut = merge_scores(np.bincount(i, population.units[mine], len(every)), most)
+        band[mine] = cut[i]
         # a test set from elsewhere may have scores that the population lacks: the nearest band
         place = np.clip(np.searchsorted(every, test[seen]), 0, len(every) - 1)
-        own[seen] = cut[1][place]
+        own[seen] = cut[place]
     return band, own, int(band.max()) + 1
+
+
+def merge_scores(units: Any, most: int) -> Integers:
+    """Merge fine bands of the score, in their order, into at most `most`: the band of each.
+
+    Cuts are at equal parts of a weight, half of it the units and half the number of fine bands:
+    the many sure units share bands, and the unsure ones, where the errors are, have their own.
+    """
+    weight = units / units.sum() + 1.0 / len(units)
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    cut = np.minimum(middle * most, most - 1).astype(np.int64)
+    return np.asarray(np.unique(cut, return_inverse=True)[1])
 
 
 def score_ranks(v_hat: Integers) -> Floats:

@@ -73,7 +73,7 @@ def check(
     With `by` or `strata`, also report whether error rates differ between them, whether the audited
     units are spread over them like the population, and which have no audited unit.
     """
-    from trueup.audit.work_list import read_design
+    from trueup.audit.work_list import by_score, read_design
     from trueup.count.gather import gather, gather_groups
     from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
@@ -93,6 +93,8 @@ def check(
         within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
         design = "by_prediction" if within else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
+        if drawn[0].score:
+            columns, classes = by_score(drawn[0], columns, classes)
     design = design or "random"
     inside = design != "shifted" if overlap is None else overlap
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
