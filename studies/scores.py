@@ -12,9 +12,9 @@ the same data. Scores are used as they are, and spoilt: sharpened (log odds time
 `PPI++` is that of Angelopoulos et al. on the classifier's own probabilities of all classes; `PCC`,
 their sum (probabilistic classify and count), and `EM`, that of Saerens et al. (2002), believe them.
 
-With `--design by_score` hard classes and `score` are those of random test sets, and `drawn` is a
-test set of the same size that `trueup.draw` drew by score. Besides the classifiers above, which
-learned from 25 to 200 units with few features, there are four that were trained on more.
+With `--design by_score` hard classes are those of random test sets, and `drawn` is a test set of
+the same size that `trueup.draw` drew by score. Besides the classifiers above, which learned from 25
+to 200 units with few features, there are four that were trained on more.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
         ("hard", test, {}), ("score", test, {"score": "as it is"}), (how, test, {"score": how})
     ]  # fmt: skip
     if case.design == "by_score":
-        ways[2:] = [("drawn", drawn("as it is"), {}), (how, drawn(how), {})]
+        ways[1:] = [("drawn", drawn("as it is"), {}), (how, drawn(how), {})]
     for name, audited, options in ways:
         options |= {"design": "shifted"} if case.design == "shifted" else {}
         with warnings.catch_warnings():
@@ -254,7 +254,7 @@ def main() -> None:
         return
     seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
     own = {"random": ["PPI++", "PCC"], "shifted": ["EM", "PCC"], "by_score": []}[given.design]
-    ways = ["score", *([] if own else ["drawn"]), *SPOILT, *own]
+    ways = ["score" if own else "drawn", *SPOILT, *own]
     only = given.only.split(",") if given.only else [*SETS, *(() if own else TRAINED)]
     print(
         f"Counts, design {given.design!r}: MSE in parts of that of hard classes ± its error / "

@@ -44,7 +44,7 @@ def correct(
     predictions: Any,
     test_set: Any,
     *,
-    predicted: str = "predicted",
+    predicted: str | Sequence[str] = "predicted",
     true: str = "true",
     value: str | None = None,
     score: str | Sequence[str] | None = None,
@@ -89,7 +89,9 @@ def correct(
         The path of a CSV, Parquet or Arrow file, or a folder or glob of them; or a table of pandas,
         Polars, PyArrow, DuckDB, Ibis, Dask or Spark, which its own engine counts.
     predicted, true : str
-        The class columns: `predicted` in both tables, `true` in the test set.
+        The class columns: `predicted` in both tables, `true` in the test set. Several predicted
+        columns are several classifiers: the first is the prediction that is corrected, and what
+        the others say tells where it errs. For the designs "random" and "by_prediction".
     value : str, optional
         The numeric column to total; by default units are counted.
     score : str or sequence of str, optional
@@ -223,6 +225,9 @@ def correct(
     refuse_with_period(asked)
     by = by if period is None else period
     columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
+    asked["predicted"] = (
+        [columns.predicted, *columns.others] if columns.others else columns.predicted
+    )
     refuse_together(asked, columns)
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
@@ -259,6 +264,8 @@ def correct(
         asked |= {"design": design, "id": columns.id, "probability": probability}
         asked |= {"drawn_within": columns.drawn_within or None}
         asked |= {"drawn": how.words} if how.within or size or how.bands or how.score else {}
+    # error rates differ by what the other classifiers say: cells like those of audit strata
+    columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
     if probability is not None:
         method, said = weighted_method(method, design, probability, asked)
         notes += said

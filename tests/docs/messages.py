@@ -117,6 +117,7 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct, *_scored(), score="p", strata="unit")
     yield raised(tu.correct, *_scored(), score="p", by="unit", design="by_class")
     yield raised(tu.correct, *_files(), by="region", executor="dask")
+    yield from _judges()
     yield raised(tu.correct, *_scored(), score="p", method="inverse")
     yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
     yield raised(tu.correct, *_scored(), score=["p", "q"])
@@ -309,6 +310,20 @@ def _command(*words: str) -> str:
 
     said = CliRunner().invoke(main, words).output
     return said.split("Error: ")[1].split("\n\nHint:")[0]
+
+
+def _judges() -> Iterator[str]:
+    rows = "".join(f"{i},{'ab'[i % 2]},{'aabb'[i % 4]},0.{i}\n" for i in range(50, 90))
+    population = "unit,predicted,second,p\n" + rows
+    given = {"predicted": ["predicted", "second"]}
+    files = _files(population, "unit,predicted,second,true\n51,b,b,b\n52,a,a,a\n")
+    yield raised(tu.correct, *files, **given, score="p")
+    yield raised(tu.correct, *files, **given, design="shifted")
+    yield raised(tu.correct, *files, **given, strata="unit")
+    yield raised(tu.correct, *files, **given, method="inverse")
+    labelled = tu.draw(files[0], 9, id="unit", score="p", seed=1)
+    labelled["true"] = labelled["predicted"]
+    yield raised(tu.correct, files[0], labelled, **given)
 
 
 def _by_score() -> Iterator[str]:

@@ -163,6 +163,11 @@ def by_score(
             f"Totals of groups (`by`) cannot use a test set that was drawn {design.words} yet.",
             hint="leave out `by` for totals, or `value` for groups.",
         )
+    if columns.others:
+        raise OptionError(
+            f"Several `predicted` columns cannot use a test set that was drawn {design.words} yet.",
+            hint=f"name one predicted column, {columns.predicted!r}.",
+        )
     columns = replace(columns, score=design.score, drawn_bands=design.score_bands)
     return columns, (design.classes or None) if classes is None else classes
 

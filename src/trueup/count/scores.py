@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts
+from trueup.count.names import Columns
 from trueup.count.parts import Figures
 from trueup.errors import DataError, OptionError
 from trueup.numerics import special
@@ -28,22 +29,41 @@ BESIDE_VALUE = 5
 """Bands of the score beside bands of the value."""
 
 
-def refuse_with_score(asked: Mapping[str, Any]) -> None:
+def refuse_with_others(asked: Mapping[str, Any], columns: Columns) -> None:
+    """Refuse options of `correct` with which further classifiers would be ignored."""
+    if columns.score:
+        raise OptionError(
+            "`score` cannot be combined with several `predicted` columns yet.",
+            hint="leave out `score`, or name one predicted column.",
+        )
+    if asked["design"] not in FROM_POPULATION:
+        raise OptionError(
+            "Several `predicted` columns need design 'random' or 'by_prediction'; got "
+            f"{asked['design']!r}.",
+            hint="name one predicted column.",
+        )
+    asked = {**asked, "drawn_within": None}  # which goes together with them
+    refuse_with_score(asked, "a second `predicted` column", ("auto", "joint"))
+
+
+def refuse_with_score(
+    asked: Mapping[str, Any], what: str = "`score`", methods: Sequence[str] = ()
+) -> None:
     """Refuse options of `correct` with which a score would be ignored."""
     for name in NOT_WITH_SCORE:
         given = asked.get(name)
         if given is not None and len(np.atleast_1d(np.asarray(given, dtype=object))):
             raise OptionError(
-                f"`score` cannot be combined with `{name}` yet.",
-                hint=f"leave out `score`, or `{name}`.",
+                f"{what[0].upper() + what[1:]} cannot be combined with `{name}` yet.",
+                hint=f"leave out {what}, or `{name}`.",
             )
     design = asked["design"]
-    methods = WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
+    methods = methods or WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
     if asked.get("method", "auto") not in methods:
         raise OptionError(
-            f"Method {asked['method']!r} cannot use `score`; with design {design!r} these can:"
+            f"Method {asked['method']!r} cannot use {what}; with design {design!r} these can:"
             f" {', '.join(map(repr, methods))}.",
-            hint="leave out `score`, or use method='auto'.",
+            hint=f"leave out {what}, or use method='auto'.",
         )
     if design not in FROM_POPULATION and asked.get("by"):
         raise OptionError(
@@ -57,7 +77,9 @@ def refuse_with_score(asked: Mapping[str, Any]) -> None:
             hint="leave out `score` for totals; counts can have it.",
         )
     if not asked.get("noise", True):
-        raise OptionError("`score` needs noise=True; got False.", hint="leave out `score`.")
+        raise OptionError(
+            f"{what[0].upper() + what[1:]} needs noise=True; got False.", hint=f"leave out {what}."
+        )
 
 
 def score_classes(
