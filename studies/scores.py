@@ -170,7 +170,7 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
         ("hard", test, {}), ("score", test, {"score": "as it is"}), (how, test, {"score": how})
     ]  # fmt: skip
     if case.design == "by_score":
-        ways[1:] = [("drawn", drawn("as it is"), {}), (how, drawn(how), {})]
+        ways[1:] = [("drawn", drawn("as it is"), {}), ("spoilt", drawn(how), {})]
     for name, audited, options in ways:
         options |= {"design": "shifted"} if case.design == "shifted" else {}
         with warnings.catch_warnings():
@@ -254,7 +254,7 @@ def main() -> None:
         return
     seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
     own = {"random": ["PPI++", "PCC"], "shifted": ["EM", "PCC"], "by_score": []}[given.design]
-    ways = ["score" if own else "drawn", *SPOILT, *own]
+    ways = ["score", *SPOILT, *own] if own else ["drawn", "spoilt"]
     only = given.only.split(",") if given.only else [*SETS, *(() if own else TRAINED)]
     print(
         f"Counts, design {given.design!r}: MSE in parts of that of hard classes ± its error / "

@@ -58,6 +58,15 @@ def test_labels_are_spread_by_neyman_and_sure_bands_are_not_starved():
         4 * (frame["predicted"] == "shop") + np.searchsorted(LEVELS, frame["p"])])  # fmt: skip
 
 
+def test_lower_scores_never_have_fewer_labels():
+    """Planted bug: √(p(1 − p)) below ½, where units that are surely wrong would have few labels."""
+    p = np.array([0.02, 0.1, 0.5, 0.9])[UNITS % 4]
+    table = POPULATION.set_column(2, "p", pa.array(p))
+    found = drawn(400, population=table).to_pandas().groupby(["predicted", "p"]).size().to_numpy()
+    assert (np.abs(np.diff(found.reshape(2, 4)[:, :3])) <= 1).all()
+    assert (found.reshape(2, 4)[:, 3] < found.reshape(2, 4)[:, 2]).all()
+
+
 def test_the_list_says_why_each_unit_is_on_it():
     row = drawn(400).to_pandas().sort_values(["predicted", "p"]).iloc[0]
     said = int(row["probability"] * 375 + 0.5)

@@ -3,7 +3,8 @@
 Before any label exists, the score itself says where errors are likely. Neyman's rule gives a band
 labels by its units times the spread √(p(1 − p)) of being right, p its mean score as a probability.
 The score is checked later and not believed now: no band is taken to be surer than SUREST, so that
-bands of sure units have enough labels to show that they are not.
+bands of sure units have enough labels to show that they are not; and no p is below ½, so that units
+with lower scores never have fewer labels for it.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -70,7 +71,7 @@ def score_bands(tally: Tally, most: int) -> ScoreBands:
 
 def neyman(n: Any, units: Mapping[Label, int], bands: ScoreBands) -> dict[Any, int]:
     """Spread n labels over the strata by Neyman's rule, from the scores alone."""
-    error = np.clip([bands.wrong[label] for label in units], 1 - SUREST, SUREST)
+    error = np.clip([bands.wrong[label] for label in units], 1 - SUREST, 0.5)
     weights = np.array([*units.values()]) * np.sqrt(error * (1 - error))
     given = allocate_units(whole(n), weights, [*units.values()])
     return dict(zip(units, given.tolist(), strict=True))
