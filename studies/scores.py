@@ -3,6 +3,7 @@
     python studies/scores.py                                   # random test sets, n = 100 and 500
     python studies/scores.py --design shifted --sizes 50,200   # balanced test sets from elsewhere
     python studies/scores.py --design by_score --sizes 100     # labels drawn by score
+    python studies/scores.py --exact --sizes 100               # their design variance, no estimate
     python studies/scores.py --cost                            # what the scan costs with a score
 
 Classifiers and data are those of `real_classifiers.py`, with their probabilities; a new classifier
@@ -20,6 +21,7 @@ to 200 units with few features, there are four that were trained on more.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 import warnings
@@ -38,6 +40,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import trueup
+from trueup.audit.allocate import BAND
+from trueup.audit.score_bands import score_bands, with_scores
 from trueup.count.gather import gather
 from trueup.count.names import Columns
 from trueup.read import open_table
@@ -102,6 +106,58 @@ def trained(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
         RandomForestClassifier(100, random_state=seed),
     )
     return *found[name], models[int(rng.integers(2))]
+
+
+def exact(case: Case) -> tuple[float, float, float]:
+    """Return the design variance of hard classes, of labels drawn by score, and by spoilt scores.
+
+    That of Σ N_j mean_j over strata, summed over classes, with the true shares of every stratum:
+    for predicted classes with labels in proportion, and for those that `trueup.draw` makes.
+    """
+    rng = np.random.default_rng(case.seed)
+    s, h, P = population(case.name, 5_000, rng)
+    p = P[np.arange(len(s)), h]
+    bent = [*SPOILT.values()][case.number % len(SPOILT)](np.log(p / (1 - p)))
+    found = [variance(h, s, {label: case.n * (h == label).mean() for label in np.unique(h)})]
+    for score in (p, 1 / (1 + np.exp(-np.clip(bent, -700, 700)))):
+        table = pa.table({"id": np.arange(len(s)), "predicted": h, "p": score})
+        try:
+            work = trueup.draw(table, case.n, id="id", score="p", seed=case.seed).to_pandas()
+        except trueup.TrueupError:  # no order in it: by prediction, as its message advises
+            found.append(found[0])
+            continue
+        banded = with_scores(open_table(table, "predictions"), "predicted", ("p",), None)
+        keys = banded.rows(["predicted", BAND])
+        bands = score_bands(banded.tally(["predicted", BAND], None), work_bands(work))
+        cell = np.array([f"predicted={key[0]}, score={bands.names[key]}" for key in keys])
+        found.append(variance(cell, s, work.groupby("stratum").size().to_dict()))
+    return found[0], found[1], found[2]
+
+
+def work_bands(work: Any) -> int:
+    """Return how many bands a work list was drawn within at most."""
+    return int(json.loads(work["drawn"][0].removeprefix("trueup draw "))["score_bands"])
+
+
+def variance(cell: np.ndarray, s: np.ndarray, labels: dict[Any, float]) -> float:
+    """Σ_j N_j² c_j(1 − c_j)(1/n_j − 1/N_j), summed over classes."""
+    total = 0.0
+    for j, n in labels.items():
+        mine = s[cell == j]
+        c = np.bincount(mine) / len(mine)
+        total += len(mine) ** 2 * float((c * (1 - c)).sum()) * (1 / n - 1 / len(mine))
+    return total
+
+
+def print_exact(given: argparse.Namespace, seed: int) -> None:
+    """Print the design variance of labels drawn by score in parts of that of hard classes."""
+    print("| data, n | drawn by score | by spoilt scores |\n|---|---|---|")
+    for n in map(int, given.sizes.split(",")):
+        for name in given.only.split(",") if given.only else (*SETS, *TRAINED):
+            seeds = np.random.SeedSequence([seed, n]).generate_state(given.replications)
+            rows = [exact(Case(name, n, "by_score", r, int(x))) for r, x in enumerate(seeds)]
+            hard, *drawn = np.mean(rows, axis=0)
+            print(f"| {name}, {n} | {drawn[0] / hard:.2f} | {drawn[1] / hard:.2f} |", flush=True)
 
 
 def ppi(P: np.ndarray, s: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -246,6 +302,7 @@ def main() -> None:
     ask.add_argument("--design", choices=["random", "shifted", "by_score"], default="random")
     ask.add_argument("--seed", type=int, default=None)
     ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
+    ask.add_argument("--exact", action="store_true", help="design variances, drawn by score")
     ask.add_argument("--cost", action="store_true", help="print what the scan costs, no more")
     ask.add_argument("--rows", type=int, default=4_000_000, help="of the file for --cost")
     given = ask.parse_args()
@@ -253,6 +310,9 @@ def main() -> None:
         cost(given.rows)
         return
     seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
+    if given.exact:
+        print_exact(given, seed)
+        return
     own = {"random": ["PPI++", "PCC"], "shifted": ["EM", "PCC"], "by_score": []}[given.design]
     ways = ["score", *SPOILT, *own] if own else ["drawn", "spoilt"]
     only = given.only.split(",") if given.only else [*SETS, *(() if own else TRAINED)]
