@@ -113,6 +113,15 @@ def test_audited_units_are_exact_in_their_group(tables):
     assert (est.draws[:, west] == exact).all()
 
 
+def test_groups_of_a_population_that_was_audited_completely(tables):
+    """Once a ZeroDivisionError: no group had a unit left to learn from."""
+    units, _, truth = tables
+    est = tu.correct(units, units.assign(true=truth), by="region", id="id", draws=200)
+    for label, draws in zip(est.groups.labels, est.draws.transpose(1, 0, 2), strict=True):
+        mine = truth[units["region"] == label[0]]
+        assert (draws == [(mine == k).sum() for k in K_LABELS]).all()
+
+
 @pytest.mark.parametrize("pooling", ["partial", "complete"])
 def test_groups_without_audited_units_and_with_nothing_else(tables, pooling):
     """Totals: 'west' is known to the last unit, 'south' rests on the others, in bands too."""

@@ -49,7 +49,7 @@ def check(
     predictions: Any,
     test_set: Any,
     *,
-    predicted: str = "predicted",
+    predicted: str | Sequence[str] = "predicted",
     true: str = "true",
     value: str | None = None,
     score: str | Sequence[str] | None = None,
@@ -73,9 +73,9 @@ def check(
     With `by` or `strata`, also report whether error rates differ between them, whether the audited
     units are spread over them like the population, and which have no audited unit.
     """
-    from trueup.audit.work_list import read_design
+    from trueup.audit.work_list import by_score, read_design
     from trueup.count.gather import gather, gather_groups
-    from trueup.count.scores import refuse_with_score
+    from trueup.count.scores import refuse_with_others, refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.formats.written import check_text, written
 
@@ -86,26 +86,42 @@ def check(
     audited = open_table(test_set, "the test set")
     check_text(text, population, audited)
     columns = Columns(predicted, true, value, id, score=score)  # type: ignore[arg-type]
-    if columns.score:
-        refuse_with_score({"count": count, "design": design or "random", "value": value})
+    asked = {"count": count, "design": design or "random", "value": value}
+    if columns.others:
+        refuse_with_others(asked, columns)
+    elif columns.score:
+        refuse_with_score(asked)
     parts = Columns(by=by, strata=strata)  # type: ignore[arg-type]
     if drawn := read_design(population, audited, columns, design):
         within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
         design = "by_prediction" if within else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
+        if drawn[0].score:
+            columns, classes = by_score(drawn[0], columns, classes)
     design = design or "random"
     inside = design != "shifted" if overlap is None else overlap
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
+    if value is None:
+        columns = replace(columns, drawn_within=columns.others)
     counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
     found = None
     if parts.parts:
-        columns = replace(columns, value=None, score=(), by=parts.by, strata=parts.strata)
+        columns = replace(
+            columns, value=None, score=(), others=(), by=parts.by, strata=parts.strata
+        )
         found = gather_groups(population, audited, columns, overlap=inside, **how)
         if parts.strata:
             counts = replace(counts, within=found.strata.counts)
     largest = population.largest(value, LARGEST) if value and count is None else None
+    agreement = []
+    if columns.others:
+        patterns = replace(columns, value=None, by=columns.others, strata=(), others=())
+        agreement = [
+            ask.agreement(gather_groups(population, audited, patterns, overlap=inside, **how))
+        ]
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
-    return check_counts(counts, **how, largest=largest, parts=found)
+    result = check_counts(counts, **how, largest=largest, parts=found)
+    return Check((*result.findings, *agreement))
 
 
 def check_counts(
