@@ -198,6 +198,7 @@ def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(
     assert abs(by["estimate"] - without["estimate"]) < 2 * without["sd"]
     assert abs(by["estimate"] - y[s == 0].sum()) < 5 * without["sd"]
     assert np.allclose(est.draws.sum(axis=2), np.bincount(group, y))
+    assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
 @pytest.mark.usefixtures("short_chains")
