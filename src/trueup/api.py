@@ -25,6 +25,7 @@ from trueup.errors import DataError, OptionError
 from trueup.estimate.job import Job, asked_of, run
 from trueup.estimate.options import (
     pooled_studies,
+    refuse_list_with_period,
     refuse_together,
     refuse_with_period,
     weighted_method,
@@ -241,6 +242,8 @@ def correct(
     stratum = None
     if drawn := read_design(population, audited, columns, named):
         how, size = drawn[0], drawn[0].size
+        if how.within or size or how.bands:
+            refuse_list_with_period(period, audited.name, how.words)
         design = "by_prediction" if how.by_prediction or size else "random"
         columns = replace(columns, id=columns.id or how.id)
         classical = method in ("difference", "test_set")

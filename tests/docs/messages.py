@@ -329,6 +329,7 @@ def _audits() -> Iterator[str]:
     inside["true"] = inside["predicted"]
     yield raised(tu.correct, good[0], inside, drawn_within="y")
     yield raised(tu.correct, good[0], inside, strata="region")
+    yield raised(tu.correct, good[0], inside, period="y")
     yield raised(tu.plan, good[0], inside, next=1)
     inside.to_csv("inside.csv", index=False)
     yield _command("counts", good[0], "inside.csv")

@@ -36,6 +36,15 @@ def refuse_with_period(asked: Mapping[str, Any]) -> None:
         )
 
 
+def refuse_list_with_period(period: str | None, name: str, words: str) -> None:
+    """Refuse a series from a work list whose design a series does not know."""
+    if period is not None:
+        raise OptionError(
+            f"`period` cannot be combined yet with a test set drawn {words}, as {name} was.",
+            hint=f"take periods as groups: by={period!r} (--by {period}).",
+        )
+
+
 def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
     """Refuse options of `correct` that would contradict or ignore each other."""
     regression, design = isinstance(asked["prior"], Regression), asked["design"]
