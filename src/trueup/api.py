@@ -256,6 +256,7 @@ def correct(
             columns = replace(columns, drawn_within=how.within)
         asked |= {"design": design, "id": columns.id, "probability": probability}
         asked |= {"drawn_within": columns.drawn_within or None}
+        asked |= {"drawn_by_size": size} if size else {}
         asked |= {"drawn": how.words} if how.within or size or how.bands else {}
     if probability is not None:
         method, said = weighted_method(method, design, probability, asked)

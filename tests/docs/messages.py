@@ -400,6 +400,17 @@ def _audits() -> Iterator[str]:
     yield from warned(tu.correct, *_files(losses, losses), value="y", seed=1)
     weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
     yield raised(tu.correct, *weighed, weight="w")
+    positive = "predicted,true,w\na,a,1\nb,b,2\na,b,3\nb,b,1\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weighed_well = tu.correct(*_files(positive, positive), weight="w", seed=1)
+    yield raised(weighed_well.accuracy)
+    by_size = tu.draw(_files()[0], 4, id="unit", size="y", seed=1)
+    by_size["true"] = by_size["predicted"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        totals = tu.correct("predictions.csv", by_size, value="y", seed=1)
+    yield raised(totals.mean_value)
     yield raised(tu.correct, *weighed, weight="w", by="w")
     many = np.ones((8, 8), int) + 12 * np.eye(8, dtype=int)
     yield from warned(tu.correct_counts, many, [900] * 8, prior="jeffreys", seed=1)

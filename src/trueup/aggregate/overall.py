@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from trueup.aggregate.larger import larger_matrix
 from trueup.count.counts import Counts, split
 from trueup.draws.settings import FROM_POPULATION
 from trueup.numerics.arrays import Floats
@@ -36,4 +37,9 @@ def overall_accuracy(counts: Counts, info: Mapping[str, Any], size: int) -> Floa
     share = np.clip(share, 1e-9, 1 - 1e-9)  # all right, or none: a beta needs both
     p = rng.beta(right + share, n - right + 1 - share, (size, counts.K))
     units = rng.binomial(rest.v_hat, p).sum(axis=1) + (0 if rest is counts else right.sum())
-    return np.asarray(units / max(counts.N, 1), dtype=float)
+    if (larger := info.get("sample_of")) is None:
+        return np.asarray(units / max(counts.N, 1), dtype=float)
+    wrong = counts.N - units
+    M = np.stack([units, wrong], axis=1)[:, :, None]
+    found = larger_matrix(M, float(larger), 0.0, rng)
+    return np.asarray(found[:, 0, 0] / found.sum(axis=(1, 2)))
