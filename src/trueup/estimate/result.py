@@ -162,6 +162,7 @@ class Estimate:
         if self.counts.columns is not None:
             more["columns"] = predicted
         counts = replace(self.counts, classes=labels, bands=None, **more)
+        info = {name: x for name, x in self.info.items() if name != "calibration"}  # of old labels
         interval = self.info["interval"]
         return replace(
             self,
@@ -170,7 +171,7 @@ class Estimate:
             whole=draws,
             P=None,
             M=derived.added(derived.added(self.M, columns, -1), parts, -2),
-            info=self.info
+            info=info
             | monte_carlo_errors(draws, self.info["ess"], interval, self.info.get("ess_tails")),
             _figures=summarise(Answer(draws), counts.naive, interval),
             groups=groups,
