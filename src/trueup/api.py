@@ -210,7 +210,7 @@ def correct(
     asked = asked_of("correct", locals())
     named, design = design, "random" if design is None else design
     asked["design"] = design
-    from trueup.audit.work_list import read_design
+    from trueup.audit.work_list import absent_units, read_design
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
     from trueup.read import open_table, open_units
@@ -244,6 +244,7 @@ def correct(
         how, size = drawn[0], drawn[0].size
         if how.within or size or how.bands:
             refuse_list_with_period(period, audited.name, how.words)
+        notes += absent_units(how, audited)
         design = "by_prediction" if how.by_prediction or size else "random"
         columns = replace(columns, id=columns.id or how.id)
         classical = method in ("difference", "test_set")

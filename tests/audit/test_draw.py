@@ -301,3 +301,15 @@ def test_a_series_does_not_forget_how_a_list_was_drawn(options, value):
         assert "by='year'" in str(error.value)
         groups = tu.correct(table, audit, by="year", value=value, seed=1, draws=100).groups
         assert groups.labels == [(2024,), (2025,)]
+
+
+@pytest.mark.parametrize("options", [{}, {"by_prediction": True}, {"size": "y"}])
+def test_drawn_units_that_are_missing_are_told(options):
+    audit = labelled(tu.draw(POPULATION, 60, id="unit", seed=1, **options))
+    value = options.get("size")
+    words = f"12 of {len(audit)} drawn units are missing"
+    with pytest.warns(tu.TrueupWarning, match=words):
+        tu.correct(POPULATION, audit.iloc[12:], value=value, seed=1, draws=100)
+    assert any(words in x for x in tu.check(POPULATION, audit.iloc[12:], value=value).doubts)
+    whole = tu.correct(POPULATION, audit, value=value, seed=1, draws=100)
+    assert not any("missing" in x for x in whole.info["warnings"])

@@ -91,6 +91,8 @@ def _matching() -> Iterator[str]:
     yield raised(tu.correct, *_files(test_set="unit,true\n1,a\n1,b\n"), id="unit")
     yield raised(tu.correct, *_files(test_set="unit,true,predicted\n1,a,b\n3,b,b\n"), id="unit")
     yield raised(tu.correct, *_files(test_set="unit,true\nx1,a\nx2,b\n"), id="unit")
+    other = _files(test_set=TEST_SET.replace("b,4", "b,5"))
+    yield from warned(tu.correct, *other, id="unit", value="y", seed=1)
     yield raised(tu.correct_counts, [[9, 1], [2, 9]], [10, 90])
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], [9, 99], None, [[9, 1], [2, 3]])
     strata = _files(test_set="predicted,true,region\na,a,n\nb,b,w\n")
@@ -325,6 +327,7 @@ def _audits() -> Iterator[str]:
     list_ = tu.draw(good[0], 4, id="unit", seed=1)
     list_["true"] = list_["predicted"]
     yield raised(tu.correct, *good[:1], list_, design="shifted")
+    yield from warned(tu.correct, good[0], list_.iloc[1:], seed=1)
     inside = tu.draw(good[0], 4, id="unit", within="region", seed=1)
     inside["true"] = inside["predicted"]
     yield raised(tu.correct, good[0], inside, drawn_within="y")

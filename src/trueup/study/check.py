@@ -73,7 +73,7 @@ def check(
     With `by` or `strata`, also report whether error rates differ between them, whether the audited
     units are spread over them like the population, and which have no audited unit.
     """
-    from trueup.audit.work_list import read_design
+    from trueup.audit.work_list import absent_units, read_design
     from trueup.count.gather import gather, gather_groups
     from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
@@ -89,7 +89,9 @@ def check(
     if columns.score:
         refuse_with_score({"count": count, "design": design or "random", "value": value})
     parts = Columns(by=by, strata=strata)  # type: ignore[arg-type]
+    absent: list[str] = []
     if drawn := read_design(population, audited, columns, design):
+        absent = absent_units(drawn[0], audited)
         within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
         design = "by_prediction" if within else "random"
         columns = replace(columns, id=columns.id or drawn[0].id)
@@ -105,7 +107,9 @@ def check(
             counts = replace(counts, within=found.strata.counts)
     largest = population.largest(value, LARGEST) if value and count is None else None
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
-    return check_counts(counts, **how, largest=largest, parts=found)
+    made = check_counts(counts, **how, largest=largest, parts=found)
+    missing_units = [Finding("the work list", None, True, words) for words in absent]
+    return Check((*missing_units, *made.findings))
 
 
 def check_counts(
