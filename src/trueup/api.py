@@ -175,8 +175,8 @@ def correct(
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
         (by size, say). The method is then "difference", weighted (Hájek), with Student's interval
-        of as many units as the weights are worth; "joint" if they are
-        proportional to `value`, as in a work list that `draw` drew by size.
+        of as many units as the weights are worth. A work list that `draw` drew by size has these
+        probabilities; for the total of the column that it was drawn by, its method is "joint".
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
         one block). The test set then counts as fewer units: its size divided by the design effect,

@@ -188,6 +188,8 @@ def _no_answer() -> Iterator[str]:
     yield raised(est.margin, "region")
     good = _files()
     yield raised(tu.correct, *good, panel=0.9)
+    yield raised(tu.correct, *good, pooling="none")
+    yield raised(tu.correct, *good, by="region", sample_of=500)
     yield raised(tu.correct, *good, text="nosuch")
     yield raised(tu.correct, *good, by=["region", "region"])
     yield raised(tu.correct, *good, true="predicted")

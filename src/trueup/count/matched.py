@@ -92,7 +92,8 @@ def _said_twice(population: Table, test_set: Table, columns: Columns) -> list[st
     return [
         name
         for name in every
-        if name in mine and (mine[name] == theirs.get(name) or {mine[name], theirs.get(name)} <= {*NUMBERS})
+        if name in mine
+        and (mine[name] == theirs.get(name) or {mine[name], theirs.get(name)} <= {*NUMBERS})
     ]
 
 

@@ -136,11 +136,10 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
     """
     counts, U = result.counts, result.whole
     named = "`weight`" if sample_of is None else "`sample_of`"
-    if U is None or result.M is None or result.groups is not None:
+    if U is None or result.M is None:
         raise OptionError(
-            f"{named} needs figures of the whole and a method with draws; got groups or a method "
-            "without draws.",
-            hint="leave out `by`, and use method='auto'.",
+            f"{named} needs a method with draws; {result.info['method']!r} has none.",
+            hint="use method='auto'.",
         )
     size = np.inf if sample_of is None else sample_of
     if not size >= counts.N:
