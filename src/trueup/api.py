@@ -25,6 +25,7 @@ from trueup.errors import DataError, OptionError
 from trueup.estimate.job import Job, asked_of, run
 from trueup.estimate.options import (
     pooled_studies,
+    refuse_list_with_period,
     refuse_together,
     refuse_with_period,
     weighted_method,
@@ -176,8 +177,8 @@ def correct(
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
         (by size, say). The method is then "difference", weighted (Hájek), with Student's interval
-        of as many units as the weights are worth; "joint" if they are
-        proportional to `value`, as in a work list that `draw` drew by size.
+        of as many units as the weights are worth. A work list that `draw` drew by size has these
+        probabilities; for the total of the column that it was drawn by, its method is "joint".
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
         one block). The test set then counts as fewer units: its size divided by the design effect,
@@ -211,7 +212,7 @@ def correct(
     asked = asked_of("correct", locals())
     named, design = design, "random" if design is None else design
     asked["design"] = design
-    from trueup.audit.work_list import by_score, read_design
+    from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
     from trueup.count.scores import refuse_with_score
@@ -247,6 +248,9 @@ def correct(
     stratum = None
     if drawn := read_design(population, audited, columns, named):
         how, size = drawn[0], drawn[0].size
+        if how.within or size or how.bands or how.score:
+            refuse_list_with_period(period, audited.name, how.words)
+        notes += absent_units(how, audited)
         design = "by_prediction" if how.by_prediction or size else "random"
         columns = replace(columns, id=columns.id or how.id)
         classical = method in ("difference", "test_set")
@@ -263,6 +267,7 @@ def correct(
             columns = replace(columns, drawn_within=how.within)
         asked |= {"design": design, "id": columns.id, "probability": probability}
         asked |= {"drawn_within": columns.drawn_within or None}
+        asked |= {"drawn_by_size": size} if size else {}
         asked |= {"drawn": how.words} if how.within or size or how.bands or how.score else {}
     # error rates differ by what the other classifiers say: cells like those of audit strata
     columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))

@@ -287,3 +287,30 @@ def test_more_units_with_the_same_seed_have_the_earlier_ones():
         for n in (40, 80)
     )
     assert {*ids(few)} < {*ids(many)}
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [({"within": "region"}, None), ({"size": "y"}, "y"), ({"size": "y"}, None)],
+)
+def test_a_series_does_not_forget_how_a_list_was_drawn(options, value):
+    table = POPULATION.append_column("year", pa.array(2024 + UNITS % 2))
+    audit = labelled(tu.draw(table, 60, id="unit", seed=1, **options))
+    with pytest.raises(OptionError, match="`period` cannot be combined yet with") as error:
+        tu.correct(table, audit, period="year", value=value, seed=1)
+    if value or "within" in options:  # the hint leads somewhere
+        assert "by='year'" in str(error.value)
+        groups = tu.correct(table, audit, by="year", value=value, seed=1, draws=100).groups
+        assert groups.labels == [(2024,), (2025,)]
+
+
+@pytest.mark.parametrize("options", [{}, {"by_prediction": True}, {"size": "y"}])
+def test_drawn_units_that_are_missing_are_told(options):
+    audit = labelled(tu.draw(POPULATION, 60, id="unit", seed=1, **options))
+    value = options.get("size")
+    words = f"12 of {len(audit)} drawn units are missing"
+    with pytest.warns(tu.TrueupWarning, match=words):
+        tu.correct(POPULATION, audit.iloc[12:], value=value, seed=1, draws=100)
+    assert any(words in x for x in tu.check(POPULATION, audit.iloc[12:], value=value).doubts)
+    whole = tu.correct(POPULATION, audit, value=value, seed=1, draws=100)
+    assert not any("missing" in x for x in whole.info["warnings"])

@@ -53,6 +53,16 @@ def test_a_list_drawn_by_size_is_read(tables):
         assert row["sd"] == pytest.approx(np.sqrt(v))
 
 
+def test_a_list_drawn_by_size_does_not_know_how_often_small_units_are_wrong(tables):
+    """Within a band the larger units were drawn: accuracies of all units would be too high."""
+    table, audit = tables
+    est = tu.correct(table, audit, value="y", seed=1, draws=200)
+    for figures in (est.accuracy, est.error_matrix, est.mean_value):
+        with pytest.raises(tu.EstimateError, match="not known from a test set drawn by size"):
+            figures()
+    assert "drawn by size" in str(sections.accuracies(est))
+
+
 def test_counts_of_a_list_drawn_by_size_are_weighted(tables):
     table, audit = tables
     with pytest.warns(tu.TrueupWarning, match="weighted difference estimator"):

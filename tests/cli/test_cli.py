@@ -404,3 +404,20 @@ def test_numbers_per_predicted_class_follow_the_columns_of_the_file(tmp_path):
     done = CliRunner().invoke(main, [*studies, "--classes", "a,b"])
     assert done.exit_code == 2
     assert "order of the columns of --studies, b,a" in done.stderr
+
+
+def test_help_names_only_what_the_command_has(tmp_path, monkeypatch):
+    said = {name: " ".join(CliRunner().invoke(main, [name, "--help"]).output.split())
+            for name in ("correct", "compare", "plan", "numbers")}  # fmt: skip
+    assert "--next" not in said["compare"]
+    assert "may be repeated with --next" in said["plan"]
+    assert "work list" not in said["numbers"]
+    assert "a work list has its own" in said["correct"]
+    assert "Files are written all the same" in said["correct"]
+
+
+def test_a_wrong_margin_is_refused_before_any_work():
+    words = ["correct", "nowhere.csv", "neither.csv", "--by", "region", "--margin", "regoin"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "--margin must name some of the --by columns; got 'regoin'" in done.output

@@ -91,6 +91,8 @@ def _matching() -> Iterator[str]:
     yield raised(tu.correct, *_files(test_set="unit,true\n1,a\n1,b\n"), id="unit")
     yield raised(tu.correct, *_files(test_set="unit,true,predicted\n1,a,b\n3,b,b\n"), id="unit")
     yield raised(tu.correct, *_files(test_set="unit,true\nx1,a\nx2,b\n"), id="unit")
+    other = _files(test_set=TEST_SET.replace("b,4", "b,5"))
+    yield from warned(tu.correct, *other, id="unit", value="y", seed=1)
     yield raised(tu.correct_counts, [[9, 1], [2, 9]], [10, 90])
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], [9, 99], None, [[9, 1], [2, 3]])
     strata = _files(test_set="predicted,true,region\na,a,n\nb,b,w\n")
@@ -187,6 +189,8 @@ def _no_answer() -> Iterator[str]:
     yield raised(est.margin, "region")
     good = _files()
     yield raised(tu.correct, *good, panel=0.9)
+    yield raised(tu.correct, *good, pooling="none")
+    yield raised(tu.correct, *good, by="region", sample_of=500)
     yield raised(tu.correct, *good, text="nosuch")
     yield raised(tu.correct, *good, by=["region", "region"])
     yield raised(tu.correct, *good, true="predicted")
@@ -351,10 +355,12 @@ def _audits() -> Iterator[str]:
     list_ = tu.draw(good[0], 4, id="unit", seed=1)
     list_["true"] = list_["predicted"]
     yield raised(tu.correct, *good[:1], list_, design="shifted")
+    yield from warned(tu.correct, good[0], list_.iloc[1:], seed=1)
     inside = tu.draw(good[0], 4, id="unit", within="region", seed=1)
     inside["true"] = inside["predicted"]
     yield raised(tu.correct, good[0], inside, drawn_within="y")
     yield raised(tu.correct, good[0], inside, strata="region")
+    yield raised(tu.correct, good[0], inside, period="y")
     yield raised(tu.plan, good[0], inside, next=1)
     inside.to_csv("inside.csv", index=False)
     yield _command("counts", good[0], "inside.csv")
@@ -425,6 +431,17 @@ def _audits() -> Iterator[str]:
     yield from warned(tu.correct, *_files(losses, losses), value="y", seed=1)
     weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
     yield raised(tu.correct, *weighed, weight="w")
+    positive = "predicted,true,w\na,a,1\nb,b,2\na,b,3\nb,b,1\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weighed_well = tu.correct(*_files(positive, positive), weight="w", seed=1)
+    yield raised(weighed_well.accuracy)
+    by_size = tu.draw(_files()[0], 4, id="unit", size="y", seed=1)
+    by_size["true"] = by_size["predicted"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        totals = tu.correct("predictions.csv", by_size, value="y", seed=1)
+    yield raised(totals.mean_value)
     yield raised(tu.correct, *weighed, weight="w", by="w")
     many = np.ones((8, 8), int) + 12 * np.eye(8, dtype=int)
     yield from warned(tu.correct_counts, many, [900] * 8, prior="jeffreys", seed=1)

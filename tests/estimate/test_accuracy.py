@@ -236,3 +236,31 @@ def test_the_overall_accuracy_of_many_classes_is_not_pulled_down(rng):
     assert row["mean"] == pytest.approx((size * right).sum() / size.sum(), abs=0.2 * sd)
     assert row["sd"] == pytest.approx(sd, rel=0.1)
     assert np.trace(cells(est)) < row["mean"] - 0.8 * sd  # the prior, in all labels
+
+
+def test_the_overall_accuracy_within_audit_strata_is_not_pulled_down(rng):
+    """Few units of 15 classes in each of 4 strata: as the textbook's estimate, stratified by both.
+
+    From the draws of the classes it would be about one standard deviation lower.
+    """
+    K, J, m = 15, 4, 4
+    P = np.full((K, K), 0.3 / (K - 1)) + (0.7 - 0.3 / (K - 1)) * np.eye(K)
+    h, j = np.repeat(np.arange(K), J), np.tile(np.arange(J), K)
+    size = rng.integers(100, 400, K * J)
+    table = pd.DataFrame({"predicted": np.repeat(h, size), "region": np.repeat(j, size)})
+    n = rng.multinomial(m, P[h])
+    true = np.concatenate([np.repeat(np.arange(K), row) for row in n])
+    test = pd.DataFrame({"predicted": np.repeat(h, m), "region": np.repeat(j, m), "true": true})
+    right = n[np.arange(K * J), h] / m
+    sd = np.sqrt((size**2 * right * (1 - right) / (m - 1)).sum()) / size.sum()
+    options = {"drawn_within": "region", "design": "by_prediction"}
+    est = tu.correct(table, test, **options, draws=400, seed=fresh_seed())
+    row = told(est, "accuracy")[None]
+    assert row["mean"] == pytest.approx((size * right).sum() / size.sum(), abs=0.25 * sd)
+    assert row["sd"] == pytest.approx(sd, rel=0.25)
+
+
+def test_an_overall_accuracy_is_never_certain_without_errors_in_the_test_set():
+    """No error among 90 units: the interval must reach about 3/90 below 1 (the rule of three)."""
+    est = tu.correct_counts(30 * np.eye(3, dtype=int), [9_000] * 3, seed=fresh_seed())
+    assert told(est, "accuracy")[None]["lower"] < 0.98

@@ -170,3 +170,13 @@ def test_a_threshold_must_be_a_number(above):
     with pytest.raises(tu.OptionError, match="`above` must be a finite number; got"):
         est.probability(above=above)
     assert len(est.probability(above=np.int64(3))) == len(N)
+
+
+def test_classes_with_a_score_are_added_up_and_reported(frame, rng, tmp_path):
+    """The score's calibration is that of the old labels: the report leaves it out."""
+    frame["score"] = rng.random(len(frame))
+    est = tu.correct(frame, frame.iloc[:200], score="score", draws=100, seed=1)
+    joined = est.combine({"ab": ["a", "b"]})
+    joined.report(tmp_path / "r.html")
+    assert "ab" in (tmp_path / "r.html").read_text("utf-8")
+    assert "calibration" in est.info

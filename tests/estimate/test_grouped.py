@@ -322,3 +322,24 @@ def test_one_P_for_groups_is_rarely_doubted_where_it_holds(rng):
         np.add.at(n, (shuffled, test["true"], test["predicted"]), 1)
         doubts += rates_differ(n, [0, 1]).p_value < 0.01
     assert doubts <= 5  # of 40, at 0.01 each: 6 or more have a probability of 3e-6
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pooling": "none"}, "got 'none' with neither"),
+        ({"pooling": "none", "by": "region"}, "got 'none' with `by`"),
+        ({"pooling": "complete", "period": "year"}, "got 'complete' with `period`"),
+        ({"pooling": "complete", "drawn_within": "region"}, "with `drawn_within`"),
+        ({"by": "region", "sample_of": 10**6}, "`sample_of` cannot be combined with `by`"),
+        ({"by": "region", "cluster": "sector"}, "or `strata`; got `by`"),
+        ({"weight": "w", "cluster": "sector"}, "`weight` cannot be combined with `cluster`"),
+        ({"probability": "w", "sample_of": 10**6}, "or `sample_of`; got `sample_of`"),
+    ],
+    ids=str,
+)
+def test_options_without_an_effect_are_refused_before_any_work(options, words):
+    """Tables that are not there would be an error of their own."""
+    with pytest.raises(tu.OptionError, match=words) as error:
+        tu.correct(pd.DataFrame(), pd.DataFrame(), **options)
+    assert "each part of `cluster`" not in str(error.value)

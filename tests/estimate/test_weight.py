@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.seeds import fresh, fresh_seed, more
 
 import trueup as tu
-from trueup.aggregate.larger import class_squares, resampled
+from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.cli import main
 
 
@@ -66,18 +66,25 @@ def test_the_larger_population_is_covered():
     assert sd["z"] < 0.6 * sd["y"]  # whose squared errors would have a mean of 3 and more
 
 
-def test_factors_have_the_right_mean_and_covariance(rng):
-    U, S, n, R = np.array([30.0, 500.0, 90.0]), np.array([200.0, 900.0, 150.0]), 400, 200_000
-    drawn = resampled(np.tile(U, (R, 1)), np.tile(S, (R, 1)), n, 0.5, rng)
-    wanted = 0.5 * n / (n - 1) * (np.diag(S) - np.outer(U, U) / n)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("left", [1.0, 0.5])
+def test_totals_have_the_right_mean_and_covariance(left, sign, rng):
+    """n draws with replacement, times N/n, less the part of a finite population that is known."""
+    m, n, R = np.array([4_000, 25_000, 11_000]), 40_000, 100_000
+    U, size = sign * m * np.array([1.0, 3.0, 0.5]), n / (1 - left) if left < 1 else np.inf
+    S = m * np.array([2.0, 9.5, 1.0])
+    M = np.repeat(m[None, :, None], R, axis=0)
+    units = larger_matrix(M, size, 0.0, rng).sum(axis=2)
+    finite = np.isfinite(size)
+    drawn = larger_totals(np.tile(U, (R, 1)), np.tile(S, (R, 1)), M[:, :, 0], units, finite, rng)
+    scale = size / n if finite else 1.0
+    wanted = scale**2 * left * n / (n - 1) * (np.diag(S) - np.outer(U, U) / n)
     error = np.sqrt(np.diag(wanted) / R)
-    assert (np.abs(drawn.mean(axis=0) - U) < 5 * error).all()
-    products = (drawn - U)[:, :, None] * (drawn - U)[:, None]
+    assert (np.abs(drawn.mean(axis=0) - scale * U) < 5 * error).all()
+    products = (drawn - scale * U)[:, :, None] * (drawn - scale * U)[:, None]
     error = products.std(axis=0) / np.sqrt(R)
     assert (np.abs(products.mean(axis=0) - wanted) < 5 * error).all()
-    assert (drawn > 0).all()
-    signed = resampled(np.tile(-U, (R, 1)), np.tile(S, (R, 1)), n, 0.5, rng)
-    assert (np.abs(np.cov(signed.T) - wanted) < 6 * error).all()
+    assert (sign * drawn > 0).all()
 
 
 def test_equal_values_have_the_variance_of_counts():
@@ -168,3 +175,48 @@ def test_every_output_names_the_population_of_a_figure(tmp_path, rng):
         for text in (str(est), est.to_markdown(), est.to_html(), report):
             assert words in " ".join(text.replace("&#x27;", "'").replace("&#39;", "'").split())
     assert "these" not in str(tu.correct(table, test, **options)).split("Warning")[0]
+
+
+@pytest.mark.parametrize("sample_of", [30_000, "inf"])
+def test_mean_values_and_accuracies_are_of_the_larger_population(sample_of, rng):
+    """Every unit audited: means with the variance s²/m, less what a finite population knows.
+
+    The planted bug, a total of the larger population over units of the table, is 20 times as large.
+    """
+    s = np.repeat(["a", "b"], [600, 900])
+    predicted = np.where(np.arange(1500) % 10 == 0, "b", s)
+    table = pl.DataFrame({"predicted": predicted, "y": rng.lognormal(0, 0.5, 1500)})
+    test = table.with_columns(true=pl.Series(s))
+    options = {"value": "y", "sample_of": sample_of, "draws": 4_000, "seed": fresh_seed()}
+    est = tu.correct(table, test, **options)
+    left = 1.0 if sample_of == "inf" else 1 - 1500 / sample_of
+    for row, label in zip(est.mean_value(), "ab", strict=True):
+        own = test.filter(pl.col("true") == label)["y"].to_numpy()
+        half = 1.96 * own.std() * np.sqrt(left / len(own))
+        assert row["estimate"] == pytest.approx(own.mean(), abs=half / 10)
+        assert (row["upper"] - row["lower"]) / 2 == pytest.approx(half, rel=0.12)
+    right = (predicted == s).mean()
+    for measure in est.accuracy():
+        assert measure["sd"] > 0
+    assert measure["mean"] == pytest.approx(right, abs=0.001)
+    assert measure["sd"] == pytest.approx(np.sqrt(left * right * (1 - right) / 1500), rel=0.1)
+
+
+def test_the_overall_accuracy_of_three_classes_has_its_sampling_error(rng):
+    """Nearly all audited: what is left is that the table is 900 of many."""
+    n = np.array([[240, 20, 30], [25, 250, 15], [30, 20, 270]])
+    est = tu.correct_counts(n, n.sum(axis=0) + 1, sample_of="inf", seed=fresh_seed())
+    overall, right = est.accuracy()[-1], np.trace(n) / n.sum()
+    assert overall["sd"] == pytest.approx(np.sqrt(right * (1 - right) / n.sum()), rel=0.1)
+
+
+def test_what_describes_only_the_table_is_not_said_of_the_population(tmp_path, rng):
+    table, test, *_ = survey(rng)
+    est = tu.correct(table, test, value="y", weight="w", draws=100, seed=1)
+    for figures in (est.mean_value, est.accuracy, est.error_matrix):
+        with pytest.raises(tu.EstimateError, match="not known with `weight`"):
+            figures()
+    est.report(tmp_path / "r.html")
+    report = (tmp_path / "r.html").read_text("utf-8")
+    assert "Accuracies of the population are not known with `weight`" in report
+    assert "Accuracy in the population" not in report

@@ -164,3 +164,36 @@ def test_the_verdict_does_not_need_other_priors():
     found = {finding.question: finding for finding in check_counts(counts, **how).findings}
     assert found["prior influence"].value is None
     assert found["does correcting pay"].doubt
+
+
+def test_a_test_set_drawn_within_columns_is_checked_within_them(rng):
+    """Ten times as many from one region, and there predictions are others: still as drawn."""
+    units, _ = tables(rng)
+    more_common = units["region"].eq("r0") & (rng.random(len(units)) < 0.8)
+    units["predicted"] = units["predicted"].where(~more_common, 1)
+    sizes = [200, *[20] * 9]
+    chosen = np.concatenate([
+        rng.choice(np.flatnonzero(units["region"] == f"r{b}"), m, replace=False)
+        for b, m in enumerate(sizes)
+    ])  # fmt: skip
+    test = units.iloc[chosen].assign(true=lambda x: x["predicted"])
+    random, within = "design 'random'", {"drawn_within": "region"}
+    assert findings(units, test)[random]["doubt"]
+    assert findings(units, test, **within)[random]["value"] > 1e-4
+    assert SPREAD not in findings(units, test, by="region", **within)
+    wrong = test.sort_values("predicted").iloc[100:]  # fewer of one class than were drawn
+    assert findings(units, wrong, **within)[random]["doubt"]
+    with pytest.raises(tu.OptionError, match="`drawn_within` needs"):
+        tu.check(units, test, design="shifted", **within)
+    with pytest.raises(tu.OptionError, match="cannot be combined with `strata`"):
+        tu.check(units, test, strata="region", **within)
+
+
+def test_audit_strata_of_the_command(rng, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    units, test = tables(rng, n=300)
+    units.to_csv("p.csv", index=False)
+    test.to_csv("t.csv", index=False)
+    done = CliRunner().invoke(main, ["check", "p.csv", "t.csv", "--drawn-within", "region"])
+    assert done.exit_code == 0, done.output
+    assert "design 'random'" in done.output

@@ -1,21 +1,42 @@
-"""From the table's own totals to those of a larger population that it is a random sample of.
+"""From the table's own units and totals to those of a larger population that it is a sample of.
 
-The units of the table are n draws z_i from the population, z_i = w_i y_i with survey weights. Each
-belongs to one class, so that the sums U_g of the classes have the covariance of n draws with
-replacement,
+The n units of the table are draws from that population, z_i = w_i y_i with survey weights, each in
+one cell of true and predicted class. Given the table's M, the population's shares are Dir(M), and
+the mean of class g differs from the table's by an error of variance s²_g/M_g. So that the sums of n
+other units have the covariance of n draws with replacement,
 
     n/(n − 1) (diag(S) − U Uᵀ/n),   S_g = Σ_{i in g} z_i²,
 
-less the part 1 − n/N of it if the table is n of N units.
+less the part 1 − n/N of it if the table is n of N units: those are known.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueup.numerics.arrays import Floats, Integers
 
-__all__ = ["class_squares", "resampled"]
+__all__ = ["class_squares", "larger_matrix", "larger_totals"]
+
+
+def larger_matrix(
+    M: NDArray[np.float64], size: float, prior: float, rng: np.random.Generator
+) -> Floats:
+    """Draw the larger population's units (R, K, L) by true and predicted class.
+
+    `M` are those of the table, `prior` the units invented for all cells of a class together. Of an
+    infinite population they are shares times the table's units.
+    """
+    R, K, L = M.shape
+    M = np.maximum(M, 0.0)
+    N = M.sum(axis=(1, 2), keepdims=True)
+    share = rng.standard_gamma(M + prior / L)
+    share /= share.sum(axis=(1, 2), keepdims=True)
+    if np.isinf(size):
+        return np.asarray(share * N)
+    left = round(size - float(N[0, 0, 0]))
+    return np.asarray(M + rng.multinomial(left, share.reshape(R, -1)).reshape(R, K, L))
 
 
 def class_squares(U: Floats, M: Integers, v: Integers, u: Floats, w: Floats) -> Floats:
@@ -30,24 +51,27 @@ def class_squares(U: Floats, M: Integers, v: Integers, u: Floats, w: Floats) -> 
     return np.asarray(squares * np.where(usual, U / np.where(usual, mean, 1.0), 1.0) ** 2)
 
 
-def resampled(U: Floats, S: Floats, n: int, left: float, rng: np.random.Generator) -> Floats:
-    """Add the sampling error of n units to the totals U (R, K); `left` is 1 − n/N.
+def larger_totals(
+    U: Floats, S: Floats, m: Floats, units: Floats, known: bool, rng: np.random.Generator
+) -> Floats:
+    """Draw the larger population's totals (R, K) from those of the table, U.
 
-    Positive totals stay positive: factors are lognormal with the right means and covariances.
-    Totals that may be negative get normal errors.
+    `S` are the table's Σz² of each class, `m` its units and `units` those of the larger population.
+    If these are `known` to hold the table's (N is finite), its part is exact. Positive totals stay
+    positive: the mean of the other units has a lognormal factor. Totals that may be negative get
+    normal errors.
     """
-    R, K = U.shape
-    share = left * n / max(n - 1, 1)
-    positive = bool((U >= 0).all())
-    size = np.where(U > 0, U, 1.0) if positive else np.ones((R, K))
-    relative = share * (
-        np.eye(K) * (S / size**2)[:, None] - (U / size)[:, :, None] * (U / size)[:, None] / n
-    )
-    if positive:
-        relative = np.log1p(np.maximum(relative, 1e-9 - 1.0))
-    values, vectors = np.linalg.eigh(relative)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
-    error = np.einsum("rgk,rk->rg", root, rng.standard_normal((R, K)))
-    if not positive:
-        return np.asarray(U + error)
-    return np.asarray(U * np.exp(error - (root**2).sum(axis=2) / 2))
+    some = m > 0
+    size = np.where(some, m, 1.0)
+    mean = np.where(some, U / size, 0.0)
+    variance = np.maximum(S / size - mean**2, 0.0) / np.maximum(size - 1, 1.0)  # of the mean
+    more = units - m if known else units
+    if known:  # units that are not in the table have a mean of their own
+        variance = variance * (1 + m / np.maximum(more, 1.0))
+    normal = rng.standard_normal(U.shape)
+    if bool((U >= 0).all()):
+        log = np.log1p(variance / np.where(mean > 0, mean, 1.0) ** 2)
+        mean = mean * np.exp(np.sqrt(log) * normal - log / 2)
+    else:
+        mean = mean + np.sqrt(variance) * normal
+    return np.asarray(more * mean + (U if known else 0.0))

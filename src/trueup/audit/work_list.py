@@ -172,6 +172,18 @@ def by_score(
     return columns, (design.classes or None) if classes is None else classes
 
 
+def absent_units(design: Design, test_set: Table) -> list[str]:
+    """Say that units which were drawn are not in the list any more."""
+    absent = 0 if design.n is None else design.n - len(test_set.rows([design.id]))
+    if absent <= 0:
+        return []
+    return [
+        f"{absent:,} of {design.n:,} drawn units are missing from {test_set.name}. If they are "
+        "missing because of what they are (hard to label, say), the answer is wrong: audit them "
+        "too."
+    ]
+
+
 def _check_population(
     population: Table, test_set: Table, columns: Columns, design: Design, own: dict[str, str]
 ) -> None:

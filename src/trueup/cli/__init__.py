@@ -16,6 +16,7 @@ from trueup.cli.options import COLUMNS, WRITTEN, labels_of, takes, takes_tables
 from trueup.cli.serve import serve
 from trueup.cli.study import compare, paper, plan
 from trueup.cli.verify import verify
+from trueup.errors import OptionError
 
 if TYPE_CHECKING:
     from trueup.cli.matrix import Matrix
@@ -63,12 +64,17 @@ def correct(
     known = P and P.in_order(labels)
     if options["margin"]:
         options["keep_draws"] = True
+        known_columns = (*options["by"], options["period"])
+        if unknown := [name for name in options["margin"] if name not in known_columns]:
+            raise OptionError(f"--margin must name some of the --by columns; got {unknown[0]!r}.")
     answer(trueup.correct, predictions, test_set, classes=labels, P=known, **options)
 
 
 @main.command()
 @takes_tables(required=True)
-@takes(f"{COLUMNS} score by strata count squares {WRITTEN} {CASE} json strict", "judged")
+@takes(
+    f"{COLUMNS} score by strata drawn-within count squares {WRITTEN} {CASE} json strict", "judged"
+)
 def check(
     predictions: str,
     test_set: str,
@@ -95,7 +101,8 @@ def check(
 @main.command()
 @takes(
     "test studies between predicted-counts predicted-sums predicted-squares test-sums test-squares "
-    f"classes predicted-classes {ESTIMATE}"
+    f"classes predicted-classes {ESTIMATE}",
+    "numbers",
 )
 def numbers(classes: str | None, predicted_classes: str | None, **options: Any) -> None:
     """Correct counts or totals that you already have as numbers."""

@@ -12,7 +12,7 @@ from trueup.errors import OptionError
 from trueup.text import listed
 
 CASE = (
-    f"{COLUMNS} rates base-rates units spread means test-base-rates interest prior draws interval "
+    f"{COLUMNS} rates base-rates units spread means test-base-rates prior draws interval "
     "seed json quiet plot"
 )
 
@@ -20,7 +20,7 @@ CASE = (
 @click.command(cls=Command)
 @takes_tables(required=False)
 @takes(CASE, "study")
-@takes("test-size design method replications", "compare")
+@takes("interest test-size design method replications", "compare")
 def compare(
     plot: str | None, as_json: bool, quiet: bool, test_size: list[float] | None, **options: Any
 ) -> None:
@@ -55,7 +55,7 @@ def compare(
 @takes_tables(required=False)
 @takes(CASE, "study")
 @takes(
-    f"{WRITTEN} half-width cv next certainty worth cost output design allocation method "
+    f"interest {WRITTEN} half-width cv next certainty worth cost output design allocation method "
     "replications",
     "plan",
 )

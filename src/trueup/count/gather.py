@@ -106,7 +106,7 @@ def gather_groups(
     labels, predicted = labels_of(
         classes, (population, test_set), columns, (whole, audited), design
     )
-    notes = [*left_out(population, whole), *left_out(test_set, audited)]
+    notes = [*left_out(population, whole), *left_out(test_set, audited), *audited.notes]
     notes += _aggregated(population, whole, audited, overlap)
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
     if absent:

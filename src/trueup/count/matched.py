@@ -1,6 +1,7 @@
 """Audited units whose prediction, value and group come from the population, by id."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from trueup.errors import DataError
 from trueup.read.columns import Kind, empty_table, plain, refuse_missing
 from trueup.read.table import Missing, Table, Tally
 
+NUMBERS = ("integer", "number")
+ROUNDED = 1e-3
+"""Values that differ by less than this, relative to their size, were rounded."""
+
 
 def matched_tally(
     population: Table, test_set: Table, columns: Columns, parts: Sequence[str], missing: Missing
@@ -18,10 +23,9 @@ def matched_tally(
     id, true, predicted, value = columns.id, columns.true, columns.predicted, columns.value
     assert id is not None
     has_prediction = predicted in test_set.kinds()
-    audited = [
-        tuple(map(plain, row))
-        for row in test_set.rows([id, true, *([predicted] if has_prediction else [])])
-    ]
+    said = _said_twice(population, test_set, columns)
+    own = [id, true, *([predicted] if has_prediction else [])]
+    audited = [tuple(map(plain, row)) for row in test_set.rows([*own, *said])]
     if not audited:
         raise empty_table(test_set)
     left_out: dict[str, int] = {}
@@ -35,15 +39,21 @@ def matched_tally(
     ids = [row[0] for row in usable]
     _refuse_duplicates(ids, id, test_set)
     among = _written_as(ids, population.kinds()[id])
-    found = population.rows([id, *parts, predicted], value=value, id=id, among=among)
+    more = [column for column in said if column not in (*parts, value)]
+    found = population.rows([id, *more, *parts, predicted], value=value, id=id, among=among)
     by_id = _by_id(found, ids, id, population, with_value=value is not None)
+    known = [*more, *parts, predicted, value]
+    notes = _contradictions(
+        said, {row[0]: row[len(own) :] for row in usable}, by_id, known, (id, test_set, population)
+    )
+    by_id = {i: labels[len(more) :] for i, labels in by_id.items()}
 
     wanted = [h for h, column in enumerate([*parts, predicted]) if column not in columns.nullable]
     cells: dict[tuple[Hashable, ...], list[float]] = {}
     differ = []
     for i, g, *prediction in usable:
         *part, h, y = by_id[i]
-        if prediction and None not in (prediction[0], h) and prediction[0] != h:
+        if has_prediction and None not in (prediction[0], h) and prediction[0] != h:
             differ.append(i)
         # rows that the population's tally leaves out are left out here too
         if np.isfinite(y) and all((*part, h)[position] is not None for position in wanted):
@@ -70,7 +80,55 @@ def matched_tally(
         signed=any((y < 0).any() for y in values),
         left_out=left_out,
         rows_left_out=len(audited) - int(units.sum()),
+        notes=notes,
     )
+
+
+def _said_twice(population: Table, test_set: Table, columns: Columns) -> list[str]:
+    """Return the columns that the test set has too, in a form that can be compared."""
+    mine, theirs = test_set.kinds(), population.kinds()
+    value = [] if columns.value is None else [columns.value]
+    every = dict.fromkeys([*columns.parts, *columns.drawn_within, *columns.score, *value])
+    return [
+        name
+        for name in every
+        if name in mine
+        and (mine[name] == theirs.get(name) or {mine[name], theirs.get(name)} <= {*NUMBERS})
+    ]
+
+
+def _contradictions(
+    said: Sequence[str],
+    audited: Mapping[Hashable, tuple[Any, ...]],
+    by_id: Mapping[Hashable, tuple[Any, ...]],
+    known: Sequence[str | None],
+    where: tuple[str, Table, Table],
+) -> list[str]:
+    """Say which audited units have other labels or values in the test set than in the population.
+
+    `audited` has the columns `said` of each unit, and `by_id` the population's `known` ones.
+    """
+    id, test_set, population = where
+    notes = []
+    for at, column in enumerate(said):
+        own = known.index(column)
+        differ = [i for i, row in audited.items() if _differ(row[at], by_id[i][own])]
+        if differ:
+            notes.append(
+                f"{units_are(len(differ), 'have')} another {column!r} in {test_set.name} than in "
+                f"{population.name}; the first is {id} = {differ[0]!r}. What {population.name} has "
+                "was used."
+            )
+    return notes
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two labels or values differ; a missing one contradicts nothing."""
+    if a is None or b is None or b != b:
+        return False
+    if isinstance(a, float) or isinstance(b, float):
+        return not isclose(a, b, rel_tol=ROUNDED)
+    return bool(a != b)
 
 
 def _written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:

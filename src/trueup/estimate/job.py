@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from trueup.aggregate.larger import class_squares, resampled
+from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import Settings, make_settings
@@ -77,6 +77,8 @@ class Job:
         if larger is not None or asked.get("weight") is not None:
             size = None if larger is None else _larger(larger)
             result = of_larger(result, size, settings.seed)
+        if asked.get("drawn_by_size"):  # M is not right: within a band, small units are not seen
+            result = replace(result, M=None)
         given = self.asked["classes"]
         notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
         result.info["warnings"][:0] = notes
@@ -128,17 +130,16 @@ def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> 
 def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
     """Return the figures of a larger population that the table is a random sample of.
 
-    Counts: with M the table's own on a draw, shares are Dir(M + 1/K), and the units beyond the
-    table multinomial. Totals: `aggregate.larger`. For an infinite population the figures are shares
-    times the table's size. None is a table with survey weights, whose figures are expanded already.
+    See `aggregate.larger`; the cells of a class have the prior 1/K together. For an infinite
+    population the figures are shares times the table's size. None is a table with survey weights,
+    whose figures are expanded already; its own M would not be that of the larger population.
     """
     counts, U = result.counts, result.whole
     named = "`weight`" if sample_of is None else "`sample_of`"
-    if U is None or result.M is None or result.groups is not None:
+    if U is None or result.M is None:
         raise OptionError(
-            f"{named} needs figures of the whole and a method with draws; got groups or a method "
-            "without draws.",
-            hint="leave out `by`, and use method='auto'.",
+            f"{named} needs a method with draws; {result.info['method']!r} has none.",
+            hint="use method='auto'.",
         )
     size = np.inf if sample_of is None else sample_of
     if not size >= counts.N:
@@ -148,6 +149,8 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
         )
     rng = np.random.Generator(np.random.SFC64([seed, 1]))
     scale = 1.0 if np.isinf(size) else size / counts.N
+    M = larger_matrix(result.M, size, 1 / counts.K, rng)
+    draws = M.sum(axis=2)
     if counts.u_hat is not None:
         if counts.w_hat is None:
             raise OptionError(
@@ -155,14 +158,7 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
                 hint="give `predicted_squares`.",
             )
         S = class_squares(U, result.M, counts.v_hat, counts.u_hat, counts.w_hat)
-        draws = scale * resampled(U, S, counts.N, 1 - counts.N / size, rng)
-    else:
-        gamma = rng.standard_gamma(np.maximum(U, 0.0) + 1 / counts.K)
-        share = gamma / gamma.sum(axis=1, keepdims=True)
-        if np.isinf(size):
-            draws = share * U.sum(axis=1)[:, None]
-        else:
-            draws = U + rng.multinomial(int(size) - counts.N, share)
+        draws = larger_totals(U, S, result.M.sum(axis=2), draws, np.isfinite(size), rng)
     interval = result.info["interval"]
     figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
     info = result.info | monte_carlo_errors(
@@ -170,7 +166,8 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
     )
     if sample_of is not None:
         info["sample_of"] = "inf" if np.isinf(size) else int(size)
-    return replace(result, whole=draws, _figures=figures, info=info)
+    kept = None if sample_of is None else M
+    return replace(result, whole=draws, M=kept, _figures=figures, info=info)
 
 
 def run(job: Job, progress: Progress | None, executor: Any = None) -> Estimate:

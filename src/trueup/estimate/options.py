@@ -21,6 +21,7 @@ NOT_WITH_PERIOD = ("by", "strata", "drawn_within", "probability", "cluster", "sa
 NOT_WITH_WEIGHT = (
     "by", "strata", "period", "count", "probability", "cluster", "sample_of",
 )  # fmt: skip
+PARTS = ("by", "strata", "period")
 
 
 def refuse_with_period(asked: Mapping[str, Any]) -> None:
@@ -36,15 +37,30 @@ def refuse_with_period(asked: Mapping[str, Any]) -> None:
         )
 
 
+def refuse_list_with_period(period: str | None, name: str, words: str) -> None:
+    """Refuse a series from a work list whose design a series does not know."""
+    if period is not None:
+        raise OptionError(
+            f"`period` cannot be combined yet with a test set drawn {words}, as {name} was.",
+            hint=f"take periods as groups: by={period!r} (--by {period}).",
+        )
+
+
 def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
     """Refuse options of `correct` that would contradict or ignore each other."""
     regression, design = isinstance(asked["prior"], Regression), asked["design"]
     given = [name for name in NOT_WITH_WEIGHT if asked[name]]
     if asked["weight"] is not None and given:
+        apart = f", or correct each part of `{given[0]}` by itself" if given[0] in PARTS else ""
         raise OptionError(
             f"`weight` cannot be combined with `{given[0]}`.",
-            hint=f"leave out one of them, or correct each part of `{given[0]}` by itself.",
+            hint=f"leave out one of them{apart}.",
         )
+    if asked["sample_of"] is not None and columns.by:
+        raise OptionError(
+            "`sample_of` cannot be combined with `by`.", hint="leave out one of them."
+        )
+    _refuse_pooling(asked, columns)
     if columns.score and not columns.others:
         refuse_with_score(asked)
     if columns.others:
@@ -55,12 +71,7 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
             "which has strata of its own.",
             hint="leave them out, or use a Dirichlet prior.",
         )
-    if columns.drawn_within and (design not in FROM_POPULATION or regression):
-        raise OptionError(
-            "`drawn_within` needs a test set drawn from the population, design 'random' or "
-            f"'by_prediction', and no prior 'regression'; got {design!r}.",
-            hint="leave out `drawn_within`, or correct each stratum by itself.",
-        )
+    refuse_drawn_within(columns, design, regression)
     classical = asked["method"] in ("difference", "test_set")
     if columns.drawn_within and design == "by_prediction" and classical:
         raise OptionError(
@@ -74,9 +85,39 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
             hint="leave out `id`; the test set then needs the predicted class itself.",
         )
     if asked["cluster"] is not None and columns.parts:
-        raise OptionError("`cluster` cannot be combined with `by` or `strata`; got both.")
+        got = "strata" if columns.strata else "by"
+        raise OptionError(
+            f"`cluster` cannot be combined with `by` or `strata`; got `{got}`.",
+            hint="leave out one of them.",
+        )
     if regression and columns.strata:
         raise OptionError("Prior 'regression' makes strata of its own; leave out `strata`.")
+
+
+def refuse_drawn_within(columns: Columns, design: str, regression: bool) -> None:
+    """Refuse audit strata of a test set that was not drawn within them."""
+    if columns.drawn_within and (design not in FROM_POPULATION or regression):
+        raise OptionError(
+            "`drawn_within` needs a test set drawn from the population, design 'random' or "
+            f"'by_prediction', and no prior 'regression'; got {design!r}.",
+            hint="leave out `drawn_within`, or correct each stratum by itself.",
+        )
+
+
+def _refuse_pooling(asked: Mapping[str, Any], columns: Columns) -> None:
+    """Refuse `pooling` where nothing would be pooled, or not otherwise than by default."""
+    pooling = asked["pooling"]
+    strata = bool(columns.strata) or isinstance(asked["prior"], Regression)
+    groups = asked["by"] and pooling == "complete"
+    if pooling == "partial" or strata or groups:
+        return
+    with_ = [f"`{name}`" for name in ("by", "period", "drawn_within") if asked[name]]
+    raise OptionError(
+        "`pooling` is how far strata, or groups, share their error rates: 'complete' needs "
+        f"`strata` or `by`, and 'none' `strata`; got {pooling!r} with "
+        f"{' and '.join(with_) or 'neither'}.",
+        hint="leave out `pooling`.",
+    )
 
 
 def weighted_method(
@@ -85,12 +126,12 @@ def weighted_method(
     """Return the method for units with probabilities of their own, and what to say of it."""
     wrong = [f"method {method!r}"] if method not in ("auto", "difference", "test_set") else []
     wrong += [f"design {design!r}"] if design not in FROM_POPULATION else []
-    wrong += [f"`{name}`" for name in ("by", "strata", "score") if asked.get(name)]
+    wrong += [f"`{name}`" for name in ("by", "strata", "score", "sample_of") if asked.get(name)]
     if wrong:
         what = f"A test set drawn {asked['drawn']}" if "drawn" in asked else "`probability`"
         raise OptionError(
             f"{what} needs design 'random' or 'by_prediction', the method 'auto', 'difference' or "
-            f"'test_set', and no `by`, `strata` or `score`; got {', '.join(wrong)}.",
+            f"'test_set', and no `by`, `strata`, `score` or `sample_of`; got {', '.join(wrong)}.",
             hint="draw by size with `draw`, and total the column that it was drawn by (`value`).",
         )
     said = (

@@ -45,7 +45,8 @@ class Estimate:
     P : (R, K, K) array or None
         Draws of the error rates: rows true, columns predicted.
     M : (R, K, L) array or None
-        Draws of the population's error matrix: units of true class g that were predicted h.
+        Draws of the population's error matrix: units of true class g that were predicted h. None
+        without draws, with `weight`, and for a work list drawn by size.
     info : dict
         method, design, prior, seed, draws, acceptance, ess, rhat, warnings, and more.
     groups : GroupFigures or None
@@ -161,6 +162,7 @@ class Estimate:
         if self.counts.columns is not None:
             more["columns"] = predicted
         counts = replace(self.counts, classes=labels, bands=None, **more)
+        info = {name: x for name, x in self.info.items() if name != "calibration"}  # of old labels
         interval = self.info["interval"]
         return replace(
             self,
@@ -169,7 +171,7 @@ class Estimate:
             whole=draws,
             P=None,
             M=derived.added(derived.added(self.M, columns, -1), parts, -2),
-            info=self.info
+            info=info
             | monte_carlo_errors(draws, self.info["ess"], interval, self.info.get("ess_tails")),
             _figures=summarise(Answer(draws), counts.naive, interval),
             groups=groups,
@@ -205,7 +207,7 @@ class Estimate:
                 "`mean_value` needs an estimate with `value` and without `by` or `period`.",
                 hint="give `value` alone; for one group or period, correct its table by itself.",
             )
-        units = self._error_matrix().sum(axis=2)
+        units = self._error_matrix("Mean values").sum(axis=2)
         return self._derived(derived.divide(self._joint_draws(), units))
 
     def accuracy(self) -> list[dict[str, Any]]:
@@ -240,19 +242,31 @@ class Estimate:
             for h, column in enumerate(self._columns()[0])
         ]
 
-    def _error_matrix(self) -> NDArray[Any]:
-        if self.M is None and self.asked.get("period") is not None:
+    def _error_matrix(self, what: str = "Accuracies of the population") -> NDArray[Any]:
+        if self.M is not None:
+            return self.M
+        asked = self.asked
+        if asked.get("period") is not None:
             raise EstimateError(
-                "Accuracies of the population are not known with `period`: each has its own.",
+                f"{what} are not known with `period`: each has its own.",
                 hint="correct one period's table by itself.",
             )
-        if self.M is None:
+        if asked.get("weight") is not None:
             raise EstimateError(
-                "Accuracies of the population need draws of the error rates; method "
-                f"{self.info['method']!r} has none.",
-                hint=self._way_to_draws(),
+                f"{what} are not known with `weight`: how many units of each class the larger "
+                "population has was not drawn together with the totals.",
+                hint="leave out `weight`: they are then those of the table's own units.",
             )
-        return self.M
+        if asked.get("drawn_by_size"):
+            raise EstimateError(
+                f"{what} are not known from a test set drawn by size: it hardly shows the errors "
+                "among small units.",
+                hint="audit units drawn at random, or within predicted classes (`draw`).",
+            )
+        raise EstimateError(
+            f"{what} need draws of the error rates; method {self.info['method']!r} has none.",
+            hint=self._way_to_draws(),
+        )
 
     def _columns(self) -> tuple[tuple[Hashable, ...], list[int | None]]:
         """The predicted labels, and where among them each class is."""

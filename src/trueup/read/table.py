@@ -47,7 +47,7 @@ class Tally:
     """The group-by: units, Σy and Σy² for each combination of the keys.
 
     `signed` says whether any value is negative; `left_out` how many rows had no usable value per
-    column, and `rows_left_out` how many rows that were in all.
+    column, and `rows_left_out` how many rows that were in all; `notes` what else users should know.
     """
 
     keys: list[tuple[Hashable, ...]]
@@ -57,6 +57,7 @@ class Tally:
     signed: bool
     left_out: dict[str, int] = field(default_factory=dict)
     rows_left_out: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

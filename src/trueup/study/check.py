@@ -6,6 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from trueup.count.counts import Counts
 from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
@@ -13,7 +15,9 @@ from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
 from trueup.estimate.doubts.cautions import correction_warning
 from trueup.estimate.methods import estimate
+from trueup.estimate.options import refuse_drawn_within
 from trueup.estimate.result import Estimate
+from trueup.prior import Regression
 from trueup.study import findings as ask
 from trueup.study.findings import Finding
 from trueup.study.sensitivity import MUCH, sensitivity
@@ -56,6 +60,7 @@ def check(
     id: str | None = None,
     by: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    drawn_within: str | Sequence[str] | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
     missing: str = "refuse",
@@ -71,9 +76,10 @@ def check(
     """Report what is wrong or doubtful in these tables, before any estimate; see `correct`.
 
     With `by` or `strata`, also report whether error rates differ between them, whether the audited
-    units are spread over them like the population, and which have no audited unit.
+    units are spread over them like the population, and which have no audited unit. A test set drawn
+    within columns (`drawn_within`) need only look like the population within each of their strata.
     """
-    from trueup.audit.work_list import by_score, read_design
+    from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather, gather_groups
     from trueup.count.scores import refuse_with_others, refuse_with_score
     from trueup.read import open_table, open_units
@@ -85,29 +91,41 @@ def check(
     population = open_units(predictions, "predictions", count, squares, value)
     audited = open_table(test_set, "the test set")
     check_text(text, population, audited)
-    columns = Columns(predicted, true, value, id, score=score)  # type: ignore[arg-type]
-    asked = {"count": count, "design": design or "random", "value": value}
+    columns = Columns(predicted, true, value, id, drawn_within=drawn_within, score=score)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"count": count, "design": design or "random", "value": value}
+    asked["drawn_within"] = columns.drawn_within
     if columns.others:
         refuse_with_others(asked, columns)
     elif columns.score:
         refuse_with_score(asked)
-    parts = Columns(by=by, strata=strata)  # type: ignore[arg-type]
+    parts = Columns(by=by, strata=strata, drawn_within=drawn_within)  # type: ignore[arg-type]
+    absent: list[str] = []
     if drawn := read_design(population, audited, columns, design):
-        within = drawn[0].by_prediction or drawn[0].within or drawn[0].size
-        design = "by_prediction" if within else "random"
-        columns = replace(columns, id=columns.id or drawn[0].id)
+        absent = absent_units(drawn[0], audited)
+        design = "by_prediction" if drawn[0].by_prediction or drawn[0].size else "random"
+        columns = replace(columns, id=columns.id or drawn[0].id, drawn_within=drawn[0].within)
         if drawn[0].score:
             columns, classes = by_score(drawn[0], columns, classes)
     design = design or "random"
+    refuse_drawn_within(columns, design, regression=isinstance(prior, Regression))
     inside = design != "shifted" if overlap is None else overlap
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
+    within = bool(columns.drawn_within)
     if value is None:
-        columns = replace(columns, drawn_within=columns.others)
+        columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
     counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
+    if within and counts.bands is not None and counts.bands.strata > 1:
+        counts = replace(counts, within=_by_stratum(counts))
     found = None
     if parts.parts:
         columns = replace(
-            columns, value=None, score=(), others=(), by=parts.by, strata=parts.strata
+            columns,
+            value=None,
+            score=(),
+            others=(),
+            by=parts.by,
+            strata=parts.strata,
+            drawn_within=(),
         )
         found = gather_groups(population, audited, columns, overlap=inside, **how)
         if parts.strata:
@@ -120,8 +138,18 @@ def check(
             ask.agreement(gather_groups(population, audited, patterns, overlap=inside, **how))
         ]
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
-    result = check_counts(counts, **how, largest=largest, parts=found)
-    return Check((*result.findings, *agreement))
+    made = check_counts(counts, **how, largest=largest, parts=found)
+    missing_units = [Finding("the work list", None, True, words) for words in absent]
+    return Check((*missing_units, *made.findings, *agreement))
+
+
+def _by_stratum(counts: Counts) -> Counts:
+    """Return the counts of each audit stratum: n (J, K, L) and v̂ (J, L)."""
+    cells, L = counts.bands, counts.L
+    assert cells is not None
+    n, v_hat = (x.reshape(*x.shape[:-1], L, cells.strata, -1) for x in (cells.n, cells.v_hat))
+    n, v_hat = (np.moveaxis(x.sum(axis=-1), -1, 0) for x in (n, v_hat))
+    return Counts(counts.classes, n, v_hat, columns=counts.columns)
 
 
 def check_counts(
@@ -145,8 +173,9 @@ def check_counts(
     findings = [*ask.classes(counts), ask.prior_weight(counts, settings.prior)]
     if counts.L == counts.K:
         findings += [*ask.rates(counts), ask.theta(counts, settings.prior)]
-    if design == "random":
-        findings += ask.design(counts, overlap, parts)
+    if design == "random":  # groups need not look random where strata were audited differently
+        stratified = counts.bands is not None and counts.bands.strata > 1
+        findings += ask.design(counts, overlap, None if stratified else parts)
     if parts is not None:
         findings += ask.parts(parts, design)
     findings += ask.score(counts)

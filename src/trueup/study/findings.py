@@ -135,8 +135,11 @@ def parts(found: GroupCounts, design: str) -> list[Finding]:
 
 def _evidence(question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL) -> Finding:
     p, seen = evidence.p_value, evidence.p_value < bound
-    sign = "no sign of it" if p > WEAK else "no clear sign of it"
-    words = f"{evidence.words} (p = {p:.2g}): {answer}" if seen else f"{sign} (p = {p:.2g})"
+    words = f"no sign of it (p = {p:.2g})"
+    if p <= WEAK:
+        words = f"some sign of it (p = {p:.2g}; marked only below {bound:g})"
+    if seen:
+        words = f"{evidence.words} (p = {p:.2g}): {answer}"
     return Finding(question, p, seen, words)
 
 

@@ -247,7 +247,7 @@ def _too_many(case: Case, rows: list[dict[str, Any]]) -> list[str]:
     """Say what to do when no number of units is enough, or a large share of all is needed."""
     largest = (
         "What remains is which of the large units were misclassified: audit the largest ones for "
-        "certain (`certainty`, `next`)."
+        "certain with certainty=… (--certainty), or ask which units to audit with next=… (--next)."
     )
     needed = [row["n"] for row in rows if row["n"] is not None]
     if not needed:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trueup.errors import TrueupError
+from trueup.errors import EstimateError, TrueupError
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.result import Estimate
 from trueup.present.evidence import drawn, population
@@ -60,9 +60,10 @@ def estimates(est: Estimate) -> Markup:
 
 def accuracies(est: Estimate) -> Markup:
     """How good the classifier is in the population, and the population's error matrix."""
-    if est.M is None:
-        return tag("p", "This method has no draws of the error rates, and so no accuracies.")
-    rows = shares(est, est.accuracy())
+    try:
+        rows = shares(est, est.accuracy())
+    except EstimateError as error:
+        return tag("p", str(error).partition("\n\nHint: ")[0])
     names = WORDS["measures"]
     columns = ("mean", "sd", "lower", "upper")
     lines: list[list[object]] = [
