@@ -174,7 +174,7 @@ def check_counts(
     if counts.L == counts.K:
         findings += [*ask.rates(counts), ask.theta(counts, settings.prior)]
     if design == "random":  # groups need not look random where strata were audited differently
-        stratified = counts.bands is not None and counts.bands.strata > 1
+        stratified = counts.within is not None and not (parts and parts.strata.columns)
         findings += ask.design(counts, overlap, None if stratified else parts)
     if parts is not None:
         findings += ask.parts(parts, design)
