@@ -43,13 +43,11 @@ for row in est.accuracy():
 unsure = rng.random(6_000) < np.where(right == judged, 0.05, 0.4)  # mostly where it is wrong
 second = rng.random(6_000) < np.where(right, 0.9, 0.2)
 answers["or unsure"] = answers["predicted"].mask(unsure, "unsure")
-verdict = pd.Series(np.where(second, "pass", "fail"))
-pair = answers["or unsure"] + ", then " + verdict
-answers["both judges"] = verdict.where(verdict == answers["or unsure"], pair)
+answers["second"] = np.where(second, "pass", "fail")
 known = {"id": "answer", "classes": ["fail", "pass"], "seed": 1}
-for column in ("predicted", "or unsure", "both judges"):
-    row = tu.correct(answers, people, predicted=column, **known).rows()[-1]
-    print(f"{column:11} {row['lower']:,.0f} to {row['upper']:,.0f} right answers")
+for columns in (["predicted"], ["or unsure"], ["predicted", "second"], ["or unsure", "second"]):
+    row = tu.correct(answers, people, predicted=columns, **known).rows()[-1]
+    print(f"{' and '.join(columns):20} {row['lower']:,.0f} to {row['upper']:,.0f} right answers")
 
 print(est.combine({"right": ["pass"], "wrong": ["fail"]}).to_markdown())
 assert abs(est.rows()[-1]["estimate"] - right.sum()) < 3 * est.rows()[-1]["sd"]

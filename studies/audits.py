@@ -18,19 +18,16 @@ import numpy as np
 import pandas as pd
 
 import trueup as tu
-
-N = 5_000
+from trueup.verify.populations import clustered, sized
 
 
 def size(rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
     """Draw by size; return estimate, and limits as errors relative to the truth."""
-    s = (rng.random(N) < 0.2).astype(int)
-    y = np.round(rng.lognormal(0, 1.5, N) * (1 + s), 3)
-    s_hat = np.where(rng.random(N) < 0.1 / (1 + y / y.mean()) + 0.03, 1 - s, s)
-    table = pd.DataFrame({"unit": np.arange(N), "predicted": s_hat, "y": y})
-    audit = tu.draw(table, 200, id="unit", size="y", seed=int(rng.integers(2**32)))
-    audit["true"] = s[audit["unit"].to_numpy()]
-    truth = y[s == 1].sum()
+    table = pd.DataFrame(sized(1.5, rng))
+    s = table.pop("true")
+    audit = tu.draw(table, 200, id="id", size="y", seed=int(rng.integers(2**32)))
+    audit["true"] = s[audit["id"]].to_numpy()
+    truth = table["y"][s == 1].sum()
     return {
         method: figures(tu.correct(table, audit, value="y", method=method, seed=1), truth)
         for method in ("auto", "difference")
@@ -39,13 +36,9 @@ def size(rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
 
 def clusters(rng: np.random.Generator) -> dict[str, tuple[float, float, float]]:
     """Clusters of 10 whose members resemble each other, 30 of 2,000 drawn."""
-    C, m, a = 2_000, 10, 1 / 0.2 - 1
-    share = np.repeat(rng.beta(0.2 * a, 0.8 * a, C), m)
-    s = (rng.random(C * m) < share).astype(int)
-    wrong = np.repeat(rng.beta(0.1 * a, 0.9 * a, C), m)
-    s_hat = np.where(rng.random(C * m) < wrong, 1 - s, s)
-    table = pd.DataFrame({"predicted": s_hat, "block": np.arange(C * m) // m})
-    chosen = np.isin(table["block"], rng.choice(C, 30, replace=False))
+    table = pd.DataFrame(clustered(rng))
+    s = table.pop("true")
+    chosen = np.isin(table["block"], rng.choice(2_000, 30, replace=False))
     audit = table[chosen].assign(true=s[chosen])
     options = {"classes": [0, 1], "seed": 1}
     return {

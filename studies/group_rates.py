@@ -23,6 +23,7 @@ import pyarrow as pa
 
 import trueup as tu
 from trueup.errors import TrueupWarning
+from trueup.verify.populations import grouped, rates_apart
 
 CONFUSED = np.array(
     [[0, 4, 3, 2, 1], [3, 0, 3, 2, 2], [2, 3, 0, 3, 2], [1, 3, 3, 0, 3], [2, 2, 3, 3, 0]]
@@ -51,19 +52,14 @@ class Units(NamedTuple):
 def simulated(K: int, B: int, size: int, kappa: float, rng: np.random.Generator) -> Units:
     """Return B groups of `size` units with rows of P from Dir(κp); the same ones if κ is inf."""
     a, P = RATES[K]
-    rows = np.repeat(P[None], B, axis=0)
-    if np.isfinite(kappa):
-        rows = rng.standard_gamma(kappa * rows)
-        rows /= rows.sum(axis=2, keepdims=True)
+    rows = rates_apart(P, B, kappa, rng)
     return units(rng.dirichlet(a, B), rows, np.full(B, size), rng)
 
 
 def units(base: np.ndarray, P: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> Units:
     """Draw units with base rates (B, K) and P (B, K, K); values are larger in rarer classes."""
-    group = np.repeat(np.arange(len(size)), size)
-    s = (rng.random(len(group))[:, None] > base.cumsum(axis=1)[group, :-1]).sum(axis=1)
-    s_hat = (rng.random(len(group))[:, None] > P.cumsum(axis=2)[group, s, :-1]).sum(axis=1)
-    return Units(group, s, s_hat, np.exp(1.0 + 0.5 * (s > 0) + rng.standard_normal(len(group))))
+    found = grouped(base, P, size, rng)
+    return Units(*(found[name] for name in ("group", "true", "predicted", "y")))
 
 
 def real(name: str, rng: np.random.Generator, N: int = 20_000) -> Units:

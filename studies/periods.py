@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import trueup as tu
+from trueup.verify.populations import grouped, months
 
 MONTHS, UNITS = 24, 2000
 KINDS = ("constant", "trend", "seasonal", "jump", "drift")
@@ -28,33 +29,10 @@ AUDITS: dict[str, dict[int, int]] = {"200 in 6": {6: 200}, "100 in 6, 18": {6: 1
 Floats = NDArray[np.float64]
 
 
-def base_rates(kind: str, K: int) -> Floats:
-    """Shares of the classes in every month, (T, K)."""
-    t = np.arange(MONTHS)
-    x = np.log([[0.2, 0.8] if K == 2 else np.arange(1, K + 1)] * MONTHS)
-    x[:, 0] += {
-        "constant": 0.0 * t,
-        "trend": 0.03 * (t - 6),
-        "drift": 0.03 * (t - 6),
-        "seasonal": 0.5 * np.sin(2 * np.pi * t / 12 + 1),
-        "jump": 0.7 * (t >= 12),
-    }[kind]
-    beta = np.exp(x)
-    return np.asarray(beta / beta.sum(axis=1, keepdims=True))
-
-
 def one_series(kind: str, K: int, audits: dict[int, int], rng: np.random.Generator) -> Any:
     """Return true classes, predicted classes (T, N), and who was audited."""
-    P = np.full((K, K), 0.2 / (K - 1))
-    np.fill_diagonal(P, 0.8)
-    P[0, :2] += (-0.08, 0.08)
-    s = np.stack([rng.choice(K, UNITS, p=beta) for beta in base_rates(kind, K)])
-    s_hat = np.empty_like(s)
-    for t in range(MONTHS):
-        now = P.copy()
-        if kind == "drift":
-            now[0, :2] += np.array([-0.008, 0.008]) * t
-        s_hat[t] = (rng.random((UNITS, 1)) > now[s[t]].cumsum(axis=1)[:, :-1]).sum(axis=1)
+    units = grouped(*months(kind, K, MONTHS), UNITS, rng)
+    s, s_hat = (units[name].reshape(MONTHS, UNITS) for name in ("true", "predicted"))
     where = {t: rng.choice(UNITS, n, replace=False) for t, n in audits.items()}
     return s, s_hat, where
 
@@ -117,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=40)
     parser.add_argument("--only", choices=KINDS)
-    parser.add_argument("--classes", type=int, choices=(2, 4))
+    parser.add_argument("--classes", type=int, choices=(2, 4, 8, 15))
     parser.add_argument("--seed", type=int, default=2021)
     given = parser.parse_args()
     warnings.simplefilter("ignore", tu.TrueupWarning)

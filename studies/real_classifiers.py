@@ -17,20 +17,14 @@ import argparse
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from sklearn import datasets
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 import trueup
 from trueup.paper.webshops import predict, webshops
+from trueup.verify.populations import audit, learned, valued
 
 REAL = ("cancer", "rare_cancer", "wine", "iris", "digits", "imbalanced_5", "imbalanced_20")
 SIMULATED = tuple(
@@ -55,79 +49,12 @@ def make_population(name: str, rng: np.random.Generator, N: int = 5_000) -> Popu
     if name == "webshops":
         whole = webshops()
         return Population(whole.s, predict(whole.s, rng), whole.y)
-    if ":" in name:
-        return simulated(name, rng)
-    X, s, y, size = data_set(name, rng)
-    while True:
-        order = rng.permutation(len(s))
-        train, held = order[:size], order[size:]
-        if len(np.unique(s[train])) == len(np.unique(s)):
-            break
-    s_hat = classifier(rng).fit(X[train], s[train]).predict(X[held])
-    i = rng.choice(len(held), N)
-    return Population(s[held][i], s_hat[i], y[held][i] * np.exp(0.02 * rng.standard_normal(N)))
-
-
-def classifier(rng: np.random.Generator) -> Any:
-    """Return one of four ordinary models."""
-    seed = int(rng.integers(2**31))
-    models = (
-        make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
-        RandomForestClassifier(30, max_depth=4, random_state=seed),
-        KNeighborsClassifier(5),
-        DecisionTreeClassifier(max_depth=3, random_state=seed),
-    )
-    return models[int(rng.integers(len(models)))]
-
-
-def data_set(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return features, true class, value and how many units to train on."""
-    if name == "digits":
-        digits = datasets.load_digits()
-        return digits.data[:, 16:40], digits.target, digits.data.mean(axis=1), 150
-    if name in ("cancer", "rare_cancer"):
-        cancer = datasets.load_breast_cancer()
-        keep, size = np.arange(len(cancer.target)), 40
-        if name == "rare_cancer":  # 30 malignant units beside 357 benign ones
-            malignant = rng.choice(np.flatnonzero(cancer.target == 0), 30, replace=False)
-            keep, size = np.r_[np.flatnonzero(cancer.target == 1), malignant], 60
-        return cancer.data[keep][:, [1, 4, 8, 9]], cancer.target[keep], cancer.data[keep, 3], size
-    if name == "wine":
-        wine = datasets.load_wine()
-        return wine.data[:, [1, 2, 3, 7]], wine.target, wine.data[:, 12], 25
-    if name == "iris":
-        iris = datasets.load_iris()
-        return iris.data[:, [0, 1]], iris.target, iris.data[:, 2], 25
-    common = {"imbalanced_5": 0.95, "imbalanced_20": 0.8}[name]
-    X, s = datasets.make_classification(
-        6000, 8, n_informative=4, weights=[common], class_sep=0.8, flip_y=0.02,
-        random_state=int(rng.integers(2**31)),
-    )  # fmt: skip
-    return X[:, :5], s, np.exp(0.8 * X[:, 0] + 0.5 * rng.standard_normal(6000)), 200
-
-
-def simulated(name: str, rng: np.random.Generator, N: int = 20_000) -> Population:
-    """Return `error:f:sigma`, misclassified units f times as large, or `class:f:sigma`, a class."""
-    what, factor, sigma = name.split(":")
-    s = (rng.random(N) < (0.2 if what == "error" else 0.05)).astype(int)
-    rate = 0.1 if what == "error" else np.where(s == 1, 0.1, 0.01)
-    s_hat = np.where(rng.random(N) < rate, 1 - s, s)
-    larger = (s != s_hat) if what == "error" else (s == 1)
-    y = np.exp(float(sigma) * rng.standard_normal(N)) * np.where(larger, float(factor), 1.0)
-    return Population(s, s_hat, y)
-
-
-def draw_test_set(it: Population, n: int, design: str, rng: np.random.Generator) -> np.ndarray:
-    """Return the indices of a test set: at random, or the same number of each class.
-
-    A shifted one has units of the population too, and so their error rates, but nobody knows it.
-    """
-    if design == "random":
-        return rng.choice(len(it.s), n, replace=False)
-    own = it.s_hat if design == "by_prediction" else it.s
-    parts = [np.flatnonzero(own == h) for h in np.unique(own)]
-    each = n // len(parts)
-    return np.concatenate([rng.choice(x, min(each, len(x)), replace=False) for x in parts])
+    if ":" in name:  # error:f:sigma, misclassified units f times as large, or class:f:sigma
+        what, factor, sigma = name.split(":")
+        units = valued(what, float(factor), float(sigma), rng)
+    else:
+        units = learned(name, rng, N)
+    return Population(units["true"], units["predicted"], units["y"])
 
 
 class Case(NamedTuple):
@@ -154,7 +81,8 @@ def replicate(case: Case) -> dict[str, Outcome]:
     """Make a population and a test set, and correct with every method."""
     rng = np.random.default_rng(case.seed)
     it = make_population(case.name, rng)
-    i = draw_test_set(it, case.n, case.design, rng)
+    # a shifted one has units of the population too, and so their error rates, but nobody knows it
+    i = audit({"true": it.s, "predicted": it.s_hat}, case.n, case.design, rng)
     table = pa.table({"predicted": it.s_hat, "value": it.y})
     test = pa.table({"predicted": it.s_hat[i], "true": it.s[i], "value": it.y[i]})
     weight = np.ones(len(it.y)) if case.counts else it.y

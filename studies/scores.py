@@ -2,6 +2,8 @@
 
     python studies/scores.py                                   # random test sets, n = 100 and 500
     python studies/scores.py --design shifted --sizes 50,200   # balanced test sets from elsewhere
+    python studies/scores.py --design by_score --sizes 100     # labels drawn by score
+    python studies/scores.py --exact --sizes 100               # their design variance, no estimate
     python studies/scores.py --cost                            # what the scan costs with a score
 
 Classifiers and data are those of `real_classifiers.py`, with their probabilities; a new classifier
@@ -10,35 +12,43 @@ the same data. Scores are used as they are, and spoilt: sharpened (log odds time
 (times 1/3), shifted (log odds minus 2), cubed; each replication spoils them in one way, in turn.
 `PPI++` is that of Angelopoulos et al. on the classifier's own probabilities of all classes; `PCC`,
 their sum (probabilistic classify and count), and `EM`, that of Saerens et al. (2002), believe them.
+
+With `--design by_score` hard classes are those of random test sets, and `drawn` is a test set of
+the same size that `trueup.draw` drew by score. Besides the classifiers above, which learned from 25
+to 200 units with few features, there are four that were trained on more.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
-from real_classifiers import classifier, data_set
+from sklearn import datasets
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import trueup
+from trueup.audit.allocate import BAND
+from trueup.audit.score_bands import score_bands, with_scores
 from trueup.count.gather import gather
 from trueup.count.names import Columns
 from trueup.read import open_table
+from trueup.verify.populations import SPOILT, learned, spoil
 
 SETS = ("cancer", "rare_cancer", "wine", "iris", "imbalanced_5", "imbalanced_20")
-SPOILT = {
-    "sharpened": lambda x: 3 * x,
-    "flattened": lambda x: x / 3,
-    "shifted": lambda x: x - 2,
-    "cubed": lambda x: x**3,
-}
+WAYS = [way for way in SPOILT if way != "as it is"]
+TRAINED = ("parity", "digit_8", "cancer_200", "imbalanced_4000")
 
 
 class Case(NamedTuple):
@@ -53,17 +63,93 @@ class Case(NamedTuple):
 
 def population(name: str, N: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """Train a classifier; return true class, predicted class and probabilities of N units."""
-    X, s, _, size = data_set(name, rng)
+    if name not in TRAINED:
+        units = learned(name, rng, N)
+        return units["true"], units["predicted"], units["P"]
+    X, s, size, model = trained(name, rng)
     while True:
         order = rng.permutation(len(s))
         train, held = order[:size], order[size:]
         if len(np.unique(s[train])) == len(np.unique(s)):
             break
-    model = classifier(rng).fit(X[train], s[train])
+    model = model.fit(X[train], s[train])
     i = rng.choice(len(held), N)
     P = np.clip(model.predict_proba(X[held])[i], 1e-6, 1.0)
     P = P * np.exp(0.02 * rng.standard_normal(P.shape))
     return s[held][i], model.predict(X[held])[i], P / P.sum(axis=1, keepdims=True)
+
+
+def trained(name: str, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Return features, classes, how many units to train on, and a model: many units."""
+    seed = int(rng.integers(2**31))
+    digits, cancer = datasets.load_digits(), datasets.load_breast_cancer()
+    found = {
+        "parity": (digits.data, digits.target % 2, 400),
+        "digit_8": (digits.data, (digits.target == 8).astype(int), 600),
+        "cancer_200": (cancer.data[:, :10], cancer.target, 200),
+    }
+    if name == "imbalanced_4000":
+        X, s = datasets.make_classification(
+            12_000, 8, n_informative=4, weights=[0.8], class_sep=0.8, flip_y=0.02, random_state=seed
+        )
+        found[name] = X[:, :5], s, 4_000
+    models = (
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
+        RandomForestClassifier(100, random_state=seed),
+    )
+    return *found[name], models[int(rng.integers(2))]
+
+
+def exact(case: Case) -> tuple[float, float, float]:
+    """Return the design variance of hard classes, of labels drawn by score, and by spoilt scores.
+
+    That of Σ N_j mean_j over strata, summed over classes, with the true shares of every stratum:
+    for predicted classes with labels in proportion, and for those that `trueup.draw` makes.
+    """
+    rng = np.random.default_rng(case.seed)
+    s, h, P = population(case.name, 5_000, rng)
+    p = P[np.arange(len(s)), h]
+    bent = spoil(p, WAYS[case.number % len(WAYS)])
+    found = [variance(h, s, {label: case.n * (h == label).mean() for label in np.unique(h)})]
+    for score in (p, bent):
+        table = pa.table({"id": np.arange(len(s)), "predicted": h, "p": score})
+        try:
+            work = trueup.draw(table, case.n, id="id", score="p", seed=case.seed).to_pandas()
+        except trueup.TrueupError:  # no order in it: by prediction, as its message advises
+            found.append(found[0])
+            continue
+        banded = with_scores(open_table(table, "predictions"), "predicted", ("p",), None)
+        keys = banded.rows(["predicted", BAND])
+        bands = score_bands(banded.tally(["predicted", BAND], None), work_bands(work))
+        cell = np.array([f"predicted={key[0]}, score={bands.names[key]}" for key in keys])
+        found.append(variance(cell, s, work.groupby("stratum").size().to_dict()))
+    return found[0], found[1], found[2]
+
+
+def work_bands(work: Any) -> int:
+    """Return how many bands a work list was drawn within at most."""
+    return int(json.loads(work["drawn"][0].removeprefix("trueup draw "))["score_bands"])
+
+
+def variance(cell: np.ndarray, s: np.ndarray, labels: dict[Any, float]) -> float:
+    """Σ_j N_j² c_j(1 − c_j)(1/n_j − 1/N_j), summed over classes."""
+    total = 0.0
+    for j, n in labels.items():
+        mine = s[cell == j]
+        c = np.bincount(mine) / len(mine)
+        total += len(mine) ** 2 * float((c * (1 - c)).sum()) * (1 / n - 1 / len(mine))
+    return total
+
+
+def print_exact(given: argparse.Namespace, seed: int) -> None:
+    """Print the design variance of labels drawn by score in parts of that of hard classes."""
+    print("| data, n | drawn by score | by spoilt scores |\n|---|---|---|")
+    for n in map(int, given.sizes.split(",")):
+        for name in given.only.split(",") if given.only else (*SETS, *TRAINED):
+            seeds = np.random.SeedSequence([seed, n]).generate_state(given.replications)
+            rows = [exact(Case(name, n, "by_score", r, int(x))) for r, x in enumerate(seeds)]
+            hard, *drawn = np.mean(rows, axis=0)
+            print(f"| {name}, {n} | {drawn[0] / hard:.2f} | {drawn[1] / hard:.2f} |", flush=True)
 
 
 def ppi(P: np.ndarray, s: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -91,9 +177,10 @@ def em(P: np.ndarray, prior: np.ndarray) -> np.ndarray:
 def replicate(case: Case) -> dict[str, tuple[float, float]]:
     """Return the squared error, summed over classes, and the coverage of each way."""
     rng = np.random.default_rng(case.seed)
-    s, h, P = population(case.name, 5_000 if case.design == "random" else 12_000, rng)
+    s, h, P = population(case.name, 12_000 if case.design == "shifted" else 5_000, rng)
+    p = P[np.arange(len(s)), h]
     K = P.shape[1]
-    if case.design == "random":
+    if case.design != "shifted":
         i, inside = rng.choice(len(s), case.n, replace=False), np.arange(len(s))
     else:  # a balanced test set, and a population with other base rates
         pool = np.arange(6_000, 12_000)
@@ -102,10 +189,8 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
         inside = np.flatnonzero(rng.random(6_000) < (keep / keep.max())[s[:6_000]])
     N = len(inside)
     truth = np.array([(s[inside] == g).sum() for g in range(K)])
-    p = P[np.arange(len(s)), h]
-    how = [*SPOILT][case.number % len(SPOILT)]
-    bent = SPOILT[how](np.log(p / (1 - p)))
-    columns = {"predicted": h, "as it is": p, how: 1 / (1 + np.exp(-np.clip(bent, -700, 700)))}
+    how = WAYS[case.number % len(WAYS)]
+    columns = {"id": np.arange(len(s)), "predicted": h, "as it is": p, how: spoil(p, how)}
     table = pa.table({name: x[inside] for name, x in columns.items()})
     test = pa.table({name: x[i] for name, x in columns.items()} | {"true": s[i]})
     found: dict[str, tuple[float, float]] = {}
@@ -114,14 +199,30 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
         covered = float(((lower <= truth) & (truth <= upper)).mean())
         found[name] = float((((estimate - truth) / N) ** 2).sum()), covered
 
-    for name, score in (("hard", None), ("score", "as it is"), (how, how)):
+    def drawn(score: str) -> Any:
+        """Draw by score, and fill in the true classes; without any order in it, by prediction."""
+        how: dict[str, Any] = {"id": "id", "seed": case.seed}
+        try:
+            work = trueup.draw(table, case.n, score=score, **how)
+        except trueup.TrueupError:  # as its message advises
+            work = trueup.draw(table, case.n, by_prediction=True, allocation="proportional", **how)
+        return work.set_column(work.column_names.index("true"), "true", [s[work["id"]]])
+
+    ways: list[tuple[str, Any, dict[str, Any]]] = [
+        ("hard", test, {}), ("score", test, {"score": "as it is"}), (how, test, {"score": how})
+    ]  # fmt: skip
+    if case.design == "by_score":
+        ways[1:] = [("drawn", drawn("as it is"), {}), ("spoilt", drawn(how), {})]
+    for name, audited, options in ways:
+        options |= {"design": "shifted"} if case.design == "shifted" else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             est = trueup.correct(
-                table, test, score=score, design=case.design, classes=list(range(K)), draws=1000,
-                seed=case.seed,
-            )  # fmt: skip
+                table, audited, classes=list(range(K)), draws=1000, seed=case.seed, **options
+            )
         add(name, *(np.array([r[k] for r in est.rows()]) for k in ("estimate", "lower", "upper")))
+    if case.design == "by_score":
+        return found
     nothing = np.full(K, np.nan)
     if case.design == "random":
         add("PPI++", *ppi(P, s, i))
@@ -182,11 +283,12 @@ def main() -> None:
     """Read the options and print the table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ask.add_argument("--replications", type=int, default=200)
-    ask.add_argument("--only", default=",".join(SETS))
+    ask.add_argument("--only", default=None)
     ask.add_argument("--sizes", default="100,500")
-    ask.add_argument("--design", choices=["random", "shifted"], default="random")
+    ask.add_argument("--design", choices=["random", "shifted", "by_score"], default="random")
     ask.add_argument("--seed", type=int, default=None)
     ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
+    ask.add_argument("--exact", action="store_true", help="design variances, drawn by score")
     ask.add_argument("--cost", action="store_true", help="print what the scan costs, no more")
     ask.add_argument("--rows", type=int, default=4_000_000, help="of the file for --cost")
     given = ask.parse_args()
@@ -194,7 +296,12 @@ def main() -> None:
         cost(given.rows)
         return
     seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
-    ways = ["score", *SPOILT, *(["PPI++"] if given.design == "random" else ["EM"]), "PCC"]
+    if given.exact:
+        print_exact(given, seed)
+        return
+    own = {"random": ["PPI++", "PCC"], "shifted": ["EM", "PCC"], "by_score": []}[given.design]
+    ways = ["score", *WAYS, *own] if own else ["drawn", "spoilt"]
+    only = given.only.split(",") if given.only else [*SETS, *(() if own else TRAINED)]
     print(
         f"Counts, design {given.design!r}: MSE in parts of that of hard classes ± its error / "
         f"coverage of 95% intervals. {given.replications} replications, seed {seed}.\n"
@@ -203,7 +310,7 @@ def main() -> None:
     every: dict[str, list[float]] = {}
     with ProcessPoolExecutor(given.workers) as pool:
         for n in map(int, given.sizes.split(",")):
-            for name in given.only.split(","):
+            for name in only:
                 seeds = np.random.SeedSequence([seed, n]).generate_state(given.replications)
                 cases = [Case(name, n, given.design, r, int(x)) for r, x in enumerate(seeds)]
                 found = list(pool.map(replicate, cases))

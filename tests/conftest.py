@@ -12,7 +12,7 @@ import pytest
 
 from tests.seeds import fresh
 
-pytest_plugins = ["tests.second_chance"]
+pytest_plugins = ["tests.second_chance", "tests.sharing"]
 
 
 @pytest.fixture
@@ -37,14 +37,15 @@ def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shorten_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every kind of chain stop after a few sweeps."""
-    from trueup.aggregate.groups import concentration
+    """Let every kind of chain stop after a few sweeps, and try fewer points of grids."""
+    from trueup.aggregate.groups import concentration, layer
     from trueup.draws import pair_walk, pooling
     from trueup.estimate import cell_totals
 
     few = {
         cell_totals: {"WARM_UP": 4, "LEAST_SWEEPS": 5, "MOST_BATCHES": 1},
         concentration: {"WARM_UP": 10, "KEEP": 5},
+        layer: {"KAPPAS": layer.KAPPAS[::5], "FIRST": 4},
         pair_walk: {"WARM_UP": 10, "SWEEPS": 20, "ROUNDS": 1},
         pooling: {"ENOUGH": 0.0, "RHAT": np.inf},
     }

@@ -26,10 +26,6 @@ from _pytest.runner import runtestprotocol
 from tests import seeds
 
 SLOWEST = 20
-COSTLY = ("servers", "browser", "site", "lines", "ran")
-"""Fixtures that take long to make, so that only one worker should make them."""
-NUTS = ("test_priors_regression.py::", "::test_nuts_", "page_says[docs/priors.md]")
-"""Tests that run NUTS: JAX compiles a hundred small steps in each process that does."""
 FRESH_ENTROPY = np.random.SeedSequence  # the real one
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Each worker has a core of its own: threads of linear algebra would only wait for each other."""
@@ -74,19 +70,6 @@ def _seed_sequence(entropy: Any = None, **options: Any) -> np.random.SeedSequenc
 
 def pytest_report_header() -> str:
     return f"random tests use seed {os.environ['TRUEUP_SEED']} (set TRUEUP_SEED to repeat)"
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put slow tests first; keep tests that share something costly on one worker of xdist."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            shared = [name for name in COSTLY if name in getattr(item, "fixturenames", ())]
-            if any(part in item.nodeid for part in NUTS):
-                shared = ["nuts"]
-            if shared:
-                item.add_marker(pytest.mark.xdist_group(f"shared-{shared[0]}"))
 
 
 def plain_name(nodeid: str) -> str:

@@ -45,7 +45,7 @@ def correct(
     predictions: Any,
     test_set: Any,
     *,
-    predicted: str = "predicted",
+    predicted: str | Sequence[str] = "predicted",
     true: str = "true",
     value: str | None = None,
     score: str | Sequence[str] | None = None,
@@ -90,7 +90,9 @@ def correct(
         The path of a CSV, Parquet or Arrow file, or a folder or glob of them; or a table of pandas,
         Polars, PyArrow, DuckDB, Ibis, Dask or Spark, which its own engine counts.
     predicted, true : str
-        The class columns: `predicted` in both tables, `true` in the test set.
+        The class columns: `predicted` in both tables, `true` in the test set. Several predicted
+        columns are several classifiers: the first is the prediction that is corrected, and what
+        the others say tells where it errs. For the designs "random" and "by_prediction".
     value : str, optional
         The numeric column to total; by default units are counted.
     score : str or sequence of str, optional
@@ -210,9 +212,10 @@ def correct(
     asked = asked_of("correct", locals())
     named, design = design, "random" if design is None else design
     asked["design"] = design
-    from trueup.audit.work_list import absent_units, read_design
+    from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
+    from trueup.count.scores import refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.formats.written import check_text, written
 
@@ -223,6 +226,9 @@ def correct(
     refuse_with_period(asked)
     by = by if period is None else period
     columns = Columns(predicted, true, value, id, by, strata, drawn_within, score)  # type: ignore[arg-type]
+    asked["predicted"] = (
+        [columns.predicted, *columns.others] if columns.others else columns.predicted
+    )
     refuse_together(asked, columns)
     # What the answer needs takes as long to load as DuckDB takes to read millions of rows: both at
     # once. np.quantile needs numpy.ma; draws that need no chain and no groups need no SciPy.
@@ -242,7 +248,7 @@ def correct(
     stratum = None
     if drawn := read_design(population, audited, columns, named):
         how, size = drawn[0], drawn[0].size
-        if how.within or size or how.bands:
+        if how.within or size or how.bands or how.score:
             refuse_list_with_period(period, audited.name, how.words)
         notes += absent_units(how, audited)
         design = "by_prediction" if how.by_prediction or size else "random"
@@ -250,15 +256,21 @@ def correct(
         classical = method in ("difference", "test_set")
         if size and method != "naive" and (size != value or method not in ("auto", "joint")):
             probability = probability or drawn[1]
-        elif how.within and how.by_prediction and classical:  # strata are of both
+        elif classical and (how.score or (how.within and how.by_prediction)):  # strata are of both
             probability, stratum = probability or drawn[1], drawn[2]
             columns = replace(columns, drawn_within=())
+        elif how.score and method != "naive":
+            columns, classes = by_score(how, columns, classes)
+            asked["score"] = columns.score
+            refuse_with_score(asked | {"design": design})
         else:
             columns = replace(columns, drawn_within=how.within)
         asked |= {"design": design, "id": columns.id, "probability": probability}
         asked |= {"drawn_within": columns.drawn_within or None}
         asked |= {"drawn_by_size": size} if size else {}
-        asked |= {"drawn": how.words} if how.within or size or how.bands else {}
+        asked |= {"drawn": how.words} if how.within or size or how.bands or how.score else {}
+    # error rates differ by what the other classifiers say: cells like those of audit strata
+    columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
     if probability is not None:
         method, said = weighted_method(method, design, probability, asked)
         notes += said

@@ -119,6 +119,7 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct, *_scored(), score="p", strata="unit")
     yield raised(tu.correct, *_scored(), score="p", by="unit", design="by_class")
     yield raised(tu.correct, *_files(), by="region", executor="dask")
+    yield from _judges()
     yield raised(tu.correct, *_scored(), score="p", method="inverse")
     yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
     yield raised(tu.correct, *_scored(), score=["p", "q"])
@@ -324,7 +325,32 @@ def _command(*words: str) -> str:
     return said.split("Error: ")[1].split("\n\nHint:")[0]
 
 
+def _judges() -> Iterator[str]:
+    rows = "".join(f"{i},{'ab'[i % 2]},{'aabb'[i % 4]},0.{i}\n" for i in range(50, 90))
+    population = "unit,predicted,second,p\n" + rows
+    given = {"predicted": ["predicted", "second"]}
+    files = _files(population, "unit,predicted,second,true\n51,b,b,b\n52,a,a,a\n")
+    yield raised(tu.correct, *files, **given, score="p")
+    yield raised(tu.correct, *files, **given, design="shifted")
+    yield raised(tu.correct, *files, **given, strata="unit")
+    yield raised(tu.correct, *files, **given, method="inverse")
+    labelled = tu.draw(files[0], 9, id="unit", score="p", seed=1)
+    labelled["true"] = labelled["predicted"]
+    yield raised(tu.correct, files[0], labelled, **given)
+
+
+def _by_score() -> Iterator[str]:
+    rows = "".join(f"{i},{'ab'[i % 2]},0.{i},n,0.9\n" for i in range(50, 90))
+    population = _files("unit,predicted,p,region,same\n" + rows)[0]
+    yield raised(tu.draw, population, 9, id="unit", score="p", within="region")
+    yield raised(tu.draw, population, 9, id="unit", score="same")
+    drawn = tu.draw(population, 9, id="unit", score="p", seed=1)
+    drawn["true"] = drawn["predicted"]
+    yield raised(tu.correct, population, drawn, by="region", value="p")
+
+
 def _audits() -> Iterator[str]:
+    yield from _by_score()
     good = _files()
     list_ = tu.draw(good[0], 4, id="unit", seed=1)
     list_["true"] = list_["predicted"]

@@ -113,6 +113,15 @@ def test_audited_units_are_exact_in_their_group(tables):
     assert (est.draws[:, west] == exact).all()
 
 
+def test_groups_of_a_population_that_was_audited_completely(tables):
+    """Once a ZeroDivisionError: no group had a unit left to learn from."""
+    units, _, truth = tables
+    est = tu.correct(units, units.assign(true=truth), by="region", id="id", draws=200)
+    for label, draws in zip(est.groups.labels, est.draws.transpose(1, 0, 2), strict=True):
+        mine = truth[units["region"] == label[0]]
+        assert (draws == [(mine == k).sum() for k in K_LABELS]).all()
+
+
 @pytest.mark.parametrize("pooling", ["partial", "complete"])
 def test_groups_without_audited_units_and_with_nothing_else(tables, pooling):
     """Totals: 'west' is known to the last unit, 'south' rests on the others, in bands too."""
@@ -153,7 +162,7 @@ def squared_errors(rng):
     s_hat = np.where(rng.random(len(group)) < np.where(s == 1, 0.15, 0.05), 1 - s, s)
     units = pd.DataFrame({"predicted": s_hat, "group": group})
     test = units.assign(true=s).iloc[rng.choice(len(group), 200, replace=False)]
-    est = tu.correct(units, test, by="group", draws=400, seed=int(rng.integers(2**32)))
+    est = tu.correct(units, test, by="group", draws=200, seed=int(rng.integers(2**32)))
     u = est.draws[:, :, 1]
     return (((u.mean(axis=0) - np.bincount(group, s)) / np.maximum(u.std(axis=0), 0.3)) ** 2).mean()
 
@@ -189,6 +198,7 @@ def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(
     assert abs(by["estimate"] - without["estimate"]) < 2 * without["sd"]
     assert abs(by["estimate"] - y[s == 0].sum()) < 5 * without["sd"]
     assert np.allclose(est.draws.sum(axis=2), np.bincount(group, y))
+    assert np.allclose(est.draws.sum(axis=1), est.whole)
 
 
 @pytest.mark.usefixtures("short_chains")

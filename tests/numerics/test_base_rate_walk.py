@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from trueup.numerics import base_rate_walk
 from trueup.numerics.base_rate_walk import WIDE, find_path
 
 P = np.array([[0.8, 0.2], [0.3, 0.7]])
@@ -51,3 +52,18 @@ def test_relabelling_permutes_the_path():
         rates[np.ix_(order, order)][None], v[:, order], a, np.array([0.2]), np.ones(1)
     )
     assert one.log_likelihood[0] == pytest.approx(other.log_likelihood[0], abs=1e-3)
+
+
+def test_paths_of_rates_that_fit_badly_are_found(rng, monkeypatch):
+    """Planted bug: full steps of Fisher scoring, which go to and fro in a tenth of these."""
+    K, T = 12, 8
+    rates = 0.8 * np.eye(K) + 0.2 / K
+    beta = np.arange(1, K + 1) / np.arange(1, K + 1).sum()
+    v = rng.multinomial(1000, beta @ rates, T).astype(float)
+    n = np.stack([rng.multinomial(round(150 * b), row) for b, row in zip(beta, rates, strict=True)])
+    P = np.stack([rng.dirichlet(row + 1 / K, 60) for row in n], axis=1)
+    data = (P, v, np.zeros_like(v), np.full(60, 0.05), np.ones(T - 1))
+    path = find_path(*data)
+    monkeypatch.setattr(base_rate_walk, "STEPS", 200)
+    monkeypatch.setattr(base_rate_walk, "CLOSE", 1e-4)
+    assert (np.abs(find_path(*data).x - path.x).max(axis=(1, 2)) < 0.1).mean() > 0.7

@@ -15,6 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""A Java that runs for a minute: most of its time went into compiling what runs a few times."""
+
 
 class Servers:
     """Spark and PostgreSQL, each started when first asked for."""
@@ -37,6 +40,7 @@ class Servers:
                 .config("spark.sql.shuffle.partitions", "2")
                 .config("spark.driver.bindAddress", "127.0.0.1")
                 .config("spark.driver.host", "127.0.0.1")
+                .config("spark.driver.extraJavaOptions", SHORT_LIVED)
                 .getOrCreate()
             )
             self._spark.sparkContext.setLogLevel("ERROR")

@@ -124,12 +124,12 @@ def test_no_warning_where_the_test_set_tells():
 def some_jobs(quick, rng, every_job=run._jobs):
     """Take a small part of the quick form's work, some of every kind, chosen anew each time.
 
-    Chains of `full` and of `joint` are calibrated in tests/statistical, and Table 1 has 1,000
-    replications in tests/paper.
+    Chains of `full` and of `joint` are calibrated in tests/statistical, Table 1 has 1,000
+    replications in tests/paper, and the whole with and without `by` is in test_sections.
     """
     jobs, left_out = every_job(quick, rng)
-    most = {"cell": 15, "groups": 10, "published": 0}
-    taken, K = [("others", partial(published, replications=200), seed(9))], rng.choice((2, 3))
+    most, taken = {"cell": 8, "published": 0, "whole_stays": 0}, []
+    taken.append(("others", partial(published, replications=100), seed(9)))
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
         if kind == "ranks" and what.by_chain:
@@ -139,8 +139,8 @@ def some_jobs(quick, rng, every_job=run._jobs):
             key = what.method
         elif kind == "others":
             key = what.__name__
-        elif kind == "groups" and what["K"] != K:
-            continue
+        elif kind == "scenario":
+            key, what = what.section, replace(what, replications=1)
         most[key] = most.get(key, 1) - 1
         if most[key] >= 0:
             taken.append((kind, what, own_seed))
@@ -159,7 +159,10 @@ def test_the_quick_form_passes_and_is_json(monkeypatch):
     assert answer["info"]["seed"] == int(chosen)
     assert answer["info"]["breaches"] == 0
     sections = {row["section"] for row in answer["rows"]}
-    assert sections == {"calibration", "coverage", "error", "groups", "published"}
+    assert sections == {
+        "calibration", "coverage", "error", "published", "groups", "real data", "values",
+        "group rates", "audits", "scores", "periods",
+    }  # fmt: skip
 
 
 def test_a_breach_is_exit_code_1(monkeypatch):

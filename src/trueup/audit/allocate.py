@@ -1,12 +1,25 @@
 """How many units to label in each stratum."""
 
+from collections.abc import Hashable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trueup.errors import OptionError
 from trueup.numerics.arrays import Integers
 
 LEAST = 2
 """Units to label at least in each stratum, so that none is left to the prior alone."""
+MOST = 1_000_000
+Label = tuple[Hashable, ...]
+BAND = "trueup band"
+
+
+def whole(n: object, least: int = 1) -> int:
+    """Refuse what is no number of units."""
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or not least <= n <= MOST:
+        raise OptionError(f"`n` must be a whole number from {least} to {MOST:,}; got {n!r}.")
+    return int(n)
 
 
 def allocate_units(n: int, weights: ArrayLike, capacity: ArrayLike) -> Integers:

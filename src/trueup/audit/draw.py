@@ -10,8 +10,17 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from trueup.audit.lots import BAND, Label, by_size, in_strata, sizes_of, whole
-from trueup.audit.work_list import Design, own_columns, units_mark
+from trueup.audit.allocate import BAND, Label, whole
+from trueup.audit.lots import by_size, in_strata, sizes_of
+from trueup.audit.score_bands import (
+    bands_for,
+    neyman,
+    refuse_constant,
+    score_bands,
+    why,
+    with_scores,
+)
+from trueup.audit.work_list import Design, own_columns, stratum_name, units_mark
 from trueup.count.names import names
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import fresh_seed
@@ -38,6 +47,8 @@ def draw(
     within: str | Sequence[str] | None = None,
     by_prediction: bool = False,
     size: str | None = None,
+    score: str | Sequence[str] | None = None,
+    classes: Sequence[Hashable] | None = None,
     allocation: Literal["proportional", "equal"] | None = None,
     predicted: str = "predicted",
     true: str = "true",
@@ -68,9 +79,17 @@ def draw(
     size : str, optional
         Draw with probability proportional to this column, such as turnover; units so large that
         their probability would be above 1 are all taken. Not with `within` or `by_prediction`.
+    score : str or sequence of str, optional
+        Column of the classifier's confidence in the predicted class; or one for each of `classes`.
+        Units are drawn within predicted classes and bands of the score, more of them where the
+        scores make errors likely. A column `why` says so of each unit. `correct` then uses the
+        score too. Not with `within` or `size`.
+    classes : sequence, optional
+        With several columns of scores: the classes that they belong to.
     allocation : {"proportional", "equal"}, optional
         How n is spread over strata, with at least 2 in each. By default "equal" over predicted
-        classes and "proportional" to the number of units otherwise.
+        classes, by Neyman's rule over bands of the score, and "proportional" to the number of
+        units otherwise.
     predicted, true : str
         The column of the predicted class, and the name of the column to fill in.
     show : str or sequence of str, optional
@@ -97,8 +116,9 @@ def draw(
 
     population = open_table(written(predictions, decimal, encoding, text), "predictions")
     rows = draw_rows(
-        population, n, id=id, within=within, by_prediction=by_prediction, size=size,
-        allocation=allocation, predicted=predicted, true=true, show=show, seed=seed,
+        population, n, id=id, within=within, by_prediction=by_prediction, size=size, score=score,
+        classes=classes, allocation=allocation, predicted=predicted, true=true, show=show,
+        seed=seed,
     )  # fmt: skip
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     return population.native(columns, blank=(true, predicted))
@@ -112,6 +132,8 @@ def draw_rows(
     within: str | Sequence[str] | None = None,
     by_prediction: bool = False,
     size: str | None = None,
+    score: str | Sequence[str] | None = None,
+    classes: Sequence[Hashable] | None = None,
     allocation: str | None = None,
     predicted: str = "predicted",
     true: str = "true",
@@ -125,8 +147,9 @@ def draw_rows(
     `labels` are the true classes of units of an earlier audit, by id: they come first and count as
     drawn. With `bands` the strata are predicted classes and bands of a value; `n` names them.
     """
-    inside = names("within", within)
-    kinds = require_columns(population, [predicted, id, *inside, *([size] if size else [])])
+    inside, scores = names("within", within), names("score", score)
+    first = [id, predicted, *inside, *([size] if size else []), *scores]
+    kinds = require_columns(population, first)
     class_kind(population, predicted, kinds)
     for column in inside:
         group_kind(population, column, kinds)
@@ -143,8 +166,14 @@ def draw_rows(
             f"`within` must name columns that divide the units otherwise; got {common.pop()!r}.",
             hint="`by_prediction` draws within predicted classes; an id has one unit in each.",
         )
-    known = dict(labels or {})
+    if scores and (inside or size or isinstance(n, Mapping)):
+        raise OptionError(
+            "`score` cannot be combined with `within` or `size`, nor with `n` per stratum.",
+            hint="draw by score, or within columns: one of them.",
+        )
+    known, by_prediction = dict(labels or {}), by_prediction or bool(scores)
     keys = [*([predicted] if by_prediction else []), *inside]
+    reasons: dict[str, str] = {}
     if size is not None:
         if keys or isinstance(n, Mapping):
             raise OptionError(
@@ -157,39 +186,58 @@ def draw_rows(
         table = population
         if bands is not None:
             table, keys = population.banded(BAND, bands.value), [predicted, BAND]
+        if scores:
+            table, keys = with_scores(population, predicted, scores, classes), [predicted, BAND]
         every = [*dict.fromkeys([*keys, predicted])]
         tally = table.tally(every, None)
+        most = bands_for(n, tally) if scores else 0
+        scored = score_bands(tally, most) if scores else None
         of: dict[Label, Label] = {}
         units: dict[Label, int] = {}
         for key, count in zip(tally.keys, tally.units, strict=True):
             if bands is not None and key[1] not in bands.names:
                 continue  # units without a usable value
-            key = key[: len(keys)]
-            of[key] = band = (key[0], bands.names[key[1]]) if bands else key
-            units[band] = units.get(band, 0) + int(count)
+            key = label = key[: len(keys)]
+            if bands is not None:
+                label = (key[0], bands.names[key[1]])
+            if scored is not None:
+                label = (key[0], scored.names[key])
+            of[key] = label
+            units[label] = units.get(label, 0) + int(count)
         equal = allocation == "equal" or (allocation is None and by_prediction and not inside)
-        sizes = sizes_of(n, units, keys, equal)
-        chosen = in_strata(table, sizes, units, id, keys, seed, known, of)
-        value = bands.value if bands else None
-        mark = units_mark(tally, every.index(predicted))
+        shown_keys = [key.replace(BAND, "score" if scores else "value") for key in keys]
+        sizes = sizes_of(n, units, shown_keys, equal)
+        if scored is not None:
+            refuse_constant(units, population, scores)
+            sizes = neyman(n, units, scored) if allocation is None else sizes
+            reasons = {
+                stratum_name(shown_keys, label): why(label, units[label], m, scored)
+                for label, m in sizes.items()
+            }
+        chosen = in_strata(table, sizes, units, id, (keys, shown_keys), seed, known, of)
         design = Design(
-            id, int(tally.units.sum()), inside, by_prediction, bands=value, predictions=mark
-        )
+            id, int(tally.units.sum()), inside, by_prediction,
+            bands=bands.value if bands else None, score=scores, score_bands=most,
+            classes=tuple(map(plain, classes or ())),
+            predictions=units_mark(tally, every.index(predicted)),
+        )  # fmt: skip
     design = replace(design, n=len(chosen), seed=seed)
-    shown = _shown(kinds, show, [id, predicted, *inside, *([size] if size else [])], true)
+    shown = _shown(kinds, show, first, true)
     found = {
         plain(row[0]): [*map(plain, row[1:])]
         for row in population.rows([id, *shown], id=id, among=list(chosen))
     }
     if len(found) < len(chosen):
         raise DataError(f"Column {id!r} of {population.name} must not change while it is read.")
-    names_of = own_columns({id, true, *shown})
+    *names_of, reason = own_columns({id, true, *shown})
     rows = []
     for i in sorted(chosen, key=lambda i: (i not in known, str(chosen[i][0]))):
         stratum, count, probability = chosen[i]
         own = (design.text, stratum, count, probability, seed)
         values = dict(zip(shown, found[i], strict=True))
-        rows.append({id: i} | values | {true: known.get(i)} | dict(zip(names_of, own, strict=True)))
+        row = {id: i} | values | {true: known.get(i)}
+        row |= {reason: reasons[stratum]} if reasons else {}
+        rows.append(row | dict(zip(names_of, own, strict=True)))
     return rows
 
 

@@ -4,25 +4,12 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from trueup.audit.allocate import LEAST, allocate_units
+from trueup.audit.allocate import LEAST, Label, allocate_units, whole
 from trueup.audit.work_list import Design, stratum_name, units_mark
 from trueup.errors import DataError, OptionError, TrueupWarning
 from trueup.read.columns import plain
 from trueup.read.lots import lot
 from trueup.read.table import Table
-
-MOST = 1_000_000
-Label = tuple[Hashable, ...]
-BAND = "trueup band"
-
-
-def whole(n: object, least: int = 1) -> int:
-    """Refuse what is no number of units."""
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or not least <= n <= MOST:
-        raise OptionError(f"`n` must be a whole number from {least} to {MOST:,}; got {n!r}.")
-    return int(n)
 
 
 def sizes_of(
@@ -63,15 +50,17 @@ def in_strata(
     sizes: Mapping[Label, int],
     units: Mapping[Label, int],
     id: str,
-    keys: Sequence[str],
+    named: tuple[Sequence[str], Sequence[str]],
     seed: int,
     known: Mapping[Hashable, Hashable],
     of: Mapping[Label, Label],
 ) -> dict[Hashable, tuple[str, int, float]]:
     """Return stratum, its units and the probability of each drawn unit; known ones count.
 
-    `of` says which stratum a combination of the keys is in.
+    `named` are the keys, and what the work list calls them; `of` says which stratum a combination
+    of the keys is in.
     """
+    keys, shown = named
     most = max(sizes.values(), default=0) + len(known)
     where: dict[Hashable, Label] = {}
     if known:
@@ -86,7 +75,7 @@ def in_strata(
     for label, m in sizes.items():
         mine = [i for i in known if where.get(i) == label]
         others = sorted(lots.get(label, ()), key=lambda i: lot(seed, i))
-        stratum = stratum_name([key.replace(BAND, "value") for key in keys], label)
+        stratum = stratum_name(shown, label)
         drawn = [*mine, *others[: max(m - len(mine), 0)]]
         chosen |= {i: (stratum, units[label], len(drawn) / units[label]) for i in drawn}
         if len(set(drawn)) < len(drawn):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from trueup.audit.lots import BAND
+from trueup.audit.allocate import BAND
 from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands
 from trueup.count.names import Columns
 from trueup.read.table import NEGATIVE, NO_BAND, ZERO, Table

@@ -3,11 +3,13 @@
 import hashlib
 import json
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from trueup.audit.allocate import BAND
+from trueup.audit.score_bands import score_bands, with_scores
 from trueup.count.names import Columns
 from trueup.errors import DataError, OptionError
 from trueup.read.columns import plain
@@ -25,8 +27,10 @@ DIGITS, SHOWN_WHOLE = 1e-5, 10**11
 class Design:
     """How a work list was drawn, and out of what.
 
-    `total` and `rate` are the sum of the size and the probability per unit of it; `predictions`
-    the mark of the units per predicted class.
+    `total` and `rate` are the sum of the size and the probability per unit of it; `bands` the
+    column of the value whose bands are strata, `score` those of the score, `score_bands` how many
+    its bands may be and `classes` whose they are; `predictions` the mark of the units per predicted
+    class.
     """
 
     id: str
@@ -36,6 +40,9 @@ class Design:
     size: str | None = None
     total: float | None = None
     bands: str | None = None
+    score: tuple[str, ...] = ()
+    score_bands: int = 0
+    classes: tuple[Hashable, ...] = ()
     rate: float | None = None
     predictions: str | None = None
     n: int | None = None
@@ -52,8 +59,8 @@ class Design:
         """The design as users name it."""
         if self.size:
             return f"by size of {self.size!r}"
-        if self.bands:
-            return f"within predicted classes and bands of {self.bands!r}"
+        if banded := self.bands or " or ".join(self.score):
+            return f"within predicted classes and bands of {banded!r}"
         inside = [*(["predicted classes"] if self.by_prediction else []), *map(repr, self.within)]
         return f"within {', '.join(inside)}" if inside else "at random"
 
@@ -72,8 +79,8 @@ def units_mark(tally: Tally, at: int) -> str:
 
 
 def own_columns(taken: Collection[str]) -> list[str]:
-    """Return the names of the design's columns, apart from names that the table has already."""
-    return [name if name not in taken else f"trueup_{name}" for name in OWN]
+    """Return the names of the design's columns, and that of the reason a unit is drawn for."""
+    return [name if name not in taken else f"trueup_{name}" for name in (*OWN, "why")]
 
 
 def recognise(test_set: Table) -> str | None:
@@ -109,13 +116,16 @@ def read_design(
         )
     try:
         said = json.loads(texts.pop().removeprefix(MARK))
-        design = Design(**said | {"within": tuple(said.get("within", ()))})
+        tuples = {name: tuple(said.get(name, ())) for name in ("within", "score", "classes")}
+        design = Design(**said | tuples)
     except (ValueError, TypeError):
         raise _changed(test_set, name) from None
     known = "by_prediction" if design.by_prediction or design.size else "random"
     wrong: dict[str, Any] = {"design": asked} if asked not in (None, known) else {}
     if columns.drawn_within and {*columns.drawn_within} != {*design.within}:
         wrong["drawn_within"] = [*columns.drawn_within]
+    if design.score and columns.score not in ((), design.score):
+        wrong["score"] = [*columns.score]
     for option, given in wrong.items():
         raise OptionError(
             f"{test_set.name} says that it was drawn {design.words}; got {option}={given!r}.",
@@ -156,21 +166,44 @@ def absent_units(design: Design, test_set: Table) -> list[str]:
     ]
 
 
+def by_score(
+    design: Design, columns: Columns, classes: Sequence[Hashable] | None
+) -> tuple[Columns, Sequence[Hashable] | None]:
+    """Return columns and classes of a list drawn by score: its bands are those of the estimate."""
+    if columns.by and columns.value is not None:
+        raise OptionError(
+            f"Totals of groups (`by`) cannot use a test set that was drawn {design.words} yet.",
+            hint="leave out `by` for totals, or `value` for groups.",
+        )
+    if columns.others:
+        raise OptionError(
+            f"Several `predicted` columns cannot use a test set that was drawn {design.words} yet.",
+            hint=f"name one predicted column, {columns.predicted!r}.",
+        )
+    columns = replace(columns, score=design.score, drawn_bands=design.score_bands)
+    return columns, (design.classes or None) if classes is None else classes
+
+
 def _check_population(
     population: Table, test_set: Table, columns: Columns, design: Design, own: dict[str, str]
 ) -> None:
     """Refuse a population that is not the one the units were drawn from, or a changed list."""
     by_prediction = design.by_prediction and not design.bands
     keys = [*([columns.predicted] if by_prediction else []), *design.within]
-    every = [*dict.fromkeys([*keys, columns.predicted])]
-    now = population.tally(every, design.size)
+    every, table = [*dict.fromkeys([*keys, columns.predicted])], population
+    if design.score:
+        table = with_scores(population, columns.predicted, design.score, design.classes)
+        every = [columns.predicted, BAND]
+    now = table.tally(every, design.size)
+    names = score_bands(now, design.score_bands).names if design.score else None
     N, change = int(now.units.sum()), ""
     here: dict[str, int] = {}
     for key, units in zip(now.keys, now.units, strict=True):
         stratum = stratum_name(keys, key[: len(keys)])
+        stratum += f", score={names[key]}" if names else ""
         here[stratum] = here.get(stratum, 0) + int(units)
     same = all(population.kinds()[key] == test_set.kinds().get(key) for key in keys)
-    strata = _check_rows(test_set, design, own, keys if same else [])
+    strata = _check_rows(test_set, design, own, keys if same and not names else [])
     if design.population != N:
         change = f"it has {N:,} units and had {design.population:,} then"
     elif design.total is not None and not np.isclose(now.sums.sum(), design.total, rtol=1e-9):

@@ -48,7 +48,8 @@ ESTIMATE = (
 @takes_tables(required=True)
 @takes(
     f"{COLUMNS} score by margin period panel strata drawn-within pooling probability cluster "
-    f"weight count squares {WRITTEN} {ESTIMATE}"
+    f"weight count squares {WRITTEN} {ESTIMATE}",
+    "judged",
 )
 def correct(
     predictions: str, test_set: str, classes: str | None, P: Matrix | None, **options: Any
@@ -59,7 +60,7 @@ def correct(
     """
     import trueup
 
-    labels = labels_of(classes, [P], predictions, options["predicted"], options["text"])
+    labels = labels_of(classes, [P], predictions, options["predicted"][0], options["text"])
     known = P and P.in_order(labels)
     if options["margin"]:
         options["keep_draws"] = True
@@ -71,7 +72,9 @@ def correct(
 
 @main.command()
 @takes_tables(required=True)
-@takes(f"{COLUMNS} score by strata drawn-within count squares {WRITTEN} {CASE} json strict")
+@takes(
+    f"{COLUMNS} score by strata drawn-within count squares {WRITTEN} {CASE} json strict", "judged"
+)
 def check(
     predictions: str,
     test_set: str,
@@ -88,7 +91,7 @@ def check(
 
     import trueup
 
-    labels = labels_of(classes, [], predictions, options["predicted"], options["text"])
+    labels = labels_of(classes, [], predictions, options["predicted"][0], options["text"])
     found = trueup.check(predictions, test_set, classes=labels, **options)
     click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
     if strict and found.doubts:

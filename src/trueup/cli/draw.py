@@ -5,13 +5,15 @@ from typing import Any
 import click
 
 from trueup.cli.console import Command
-from trueup.cli.options import WRITTEN, takes
+from trueup.cli.options import WRITTEN, labels_of, takes
 
 
 @click.command(cls=Command)
 @click.argument("predictions", type=click.Path())
 @takes(
-    f"n id within by-prediction size allocation predicted true show seed {WRITTEN} output", "draw"
+    "n id within by-prediction size score classes allocation predicted true show seed "
+    f"{WRITTEN} output",
+    "draw",
 )
 def draw(predictions: str, output: str, **options: Any) -> None:
     """Draw the units of PREDICTIONS to label, as a work list.
@@ -28,7 +30,8 @@ def draw(predictions: str, output: str, **options: Any) -> None:
     from trueup.read.formats.written import written
 
     write = work_list_writer(output, predictions)
-    options["show"] = options["show"] or None
+    columns = options["predicted"], options["text"]
+    options["classes"] = labels_of(options["classes"], [], predictions, *columns)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", TrueupWarning)
         how = {name: options.pop(name) for name in ("decimal", "encoding", "text")}

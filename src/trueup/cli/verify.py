@@ -13,8 +13,9 @@ def verify(
 ) -> None:
     """Check that intervals cover and figures are right.
 
-    Prints one table: simulation-based calibration, coverage and error over a grid of cases with a
-    known truth, and published figures. The exit code is 1 if anything is not as it should be.
+    Prints one table: simulation-based calibration; coverage and error over a grid of cases with a
+    known truth, and with real classifiers, groups, audits, scores and periods; published figures.
+    The exit code is 1 if anything is not as it should be.
     """
     import json
 

@@ -32,6 +32,7 @@ def cell_counts(
     banded: bool,
     fineness: int = 0,
     from_population: bool = True,
+    drawn_bands: int = 0,
 ) -> Counts | None:
     """Return the counts by cell: L·J·B·S columns, those of one predicted label side by side.
 
@@ -50,9 +51,8 @@ def cell_counts(
     if fineness:
         (population, fine), (audited, test) = (without_score(x) for x in (population, audited))
         n = int(audited.units.sum())
-        s, own, S = score_bands(
-            population, fine, audited, test, L, most_bands(n, banded, from_population)
-        )
+        most = most_bands(n, banded, from_population, drawn_bands)
+        s, own, S = score_bands(population, fine, audited, test, L, most)
         score = score_of(fine, fineness)
     strata = {label: j for j, label in enumerate(sorted_labels(_stratum(population, banded)))}
     J = len(strata)

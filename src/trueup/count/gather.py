@@ -89,7 +89,7 @@ def gather_groups(
         parts = test_parts = (*parts, BAND)
     fineness = 0
     if score and (alone is None or value is None):
-        fineness = 4 if bands else 8
+        fineness = 4 if bands and not columns.drawn_bands else 8
         made = Score(score, columns.predicted, score_classes(score, classes), fineness)
         population = population.scored(SCORE_BAND, made)
         if columns.id is None:
@@ -141,7 +141,9 @@ def gather_groups(
         )
     _check_placed(found, population, test_set, overlap=overlap)
     if alone is not None and scored_groups is not None:
-        inside = group_score_bands(*scored_groups, found.groups, alone.whole, overlap)
+        inside = group_score_bands(
+            *scored_groups, found.groups, alone.whole, overlap, columns.drawn_bands
+        )
         return replace(found, whole=alone.whole, banded=inside)
     if alone is not None:
         several = alone.whole.bands is not None and alone.whole.bands.strata > 1
@@ -161,6 +163,7 @@ def gather_groups(
         cells = _audit_strata(fine, found.whole, within, notes, overlap, bands)
     elif bands or fineness:
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
+        scored["drawn_bands"] = columns.drawn_bands
         audited_cells = fine[1] if overlap or fineness or not bands else _nearest(*fine)
         cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
         cells = _fitting(cells, overlap)

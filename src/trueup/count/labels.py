@@ -21,7 +21,7 @@ UNSURE = (
 def check_columns(population: Table, test_set: Table, columns: Columns) -> list[str]:
     """Check columns and their kinds; return the columns of groups that the test set lacks."""
     predicted, true, match = columns.predicted, columns.true, columns.id
-    wanted = [predicted, *filter(None, (columns.value, match))]
+    wanted = [predicted, *columns.others, *filter(None, (columns.value, match))]
     parts = (*columns.parts, *columns.drawn_within)
     kinds = require_columns(population, [*wanted, *parts])
     test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
@@ -31,8 +31,11 @@ def check_columns(population: Table, test_set: Table, columns: Columns) -> list[
             f"{test_set.name} must have the score too; it has no column {absent[0]!r}.",
             hint="add the column, or name the `id` column: scores then come from the population.",
         )
-    found = {f"{predicted!r} of {population.name}": class_kind(population, predicted, kinds)}
-    for column in (true, predicted):
+    found = {
+        f"{column!r} of {population.name}": class_kind(population, column, kinds)
+        for column in (predicted, *columns.others)
+    }
+    for column in (true, predicted, *columns.others):
         if column in test_kinds:
             found[f"{column!r} of {test_set.name}"] = class_kind(test_set, column, test_kinds)
     if len(set(found.values())) > 1:

@@ -16,7 +16,9 @@ class Columns:
     """What each column of the two tables is for; see `correct`.
 
     `by`, `strata`, `drawn_within` and `score` may be given as one name, several or None, and are
-    tuples afterwards.
+    tuples afterwards. `predicted` may name several columns: the first is the prediction, `others`
+    those of further classifiers. `drawn_bands`: how many bands of the score the test set was drawn
+    within.
 
     Examples
     --------
@@ -32,8 +34,15 @@ class Columns:
     strata: tuple[str, ...] = ()
     drawn_within: tuple[str, ...] = ()
     score: tuple[str, ...] = ()
+    drawn_bands: int = 0
+    others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        given: Any = self.predicted
+        if given and not isinstance(given, str):
+            first, *others = names("predicted", given)
+            object.__setattr__(self, "predicted", first)
+            object.__setattr__(self, "others", tuple(others))
         for option in ("predicted", "true", "value", "id"):
             name = getattr(self, option)
             optional = option in ("value", "id")
@@ -46,7 +55,7 @@ class Columns:
                 "`drawn_within` cannot be combined with `strata`: its columns are strata already.",
                 hint="name the columns of both in `drawn_within`.",
             )
-        if self.predicted == self.true:
+        if self.true in (self.predicted, *self.others):
             raise OptionError(
                 "`predicted` and `true` must be two columns, so that errors can be seen; got "
                 f"{self.true!r} for both.",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts
+from trueup.count.names import Columns
 from trueup.count.parts import Figures
 from trueup.errors import DataError, OptionError
 from trueup.numerics import special
@@ -28,22 +29,41 @@ BESIDE_VALUE = 5
 """Bands of the score beside bands of the value."""
 
 
-def refuse_with_score(asked: Mapping[str, Any]) -> None:
+def refuse_with_others(asked: Mapping[str, Any], columns: Columns) -> None:
+    """Refuse options of `correct` with which further classifiers would be ignored."""
+    if columns.score:
+        raise OptionError(
+            "`score` cannot be combined with several `predicted` columns yet.",
+            hint="leave out `score`, or name one predicted column.",
+        )
+    if asked["design"] not in FROM_POPULATION:
+        raise OptionError(
+            "Several `predicted` columns need design 'random' or 'by_prediction'; got "
+            f"{asked['design']!r}.",
+            hint="name one predicted column.",
+        )
+    asked = {**asked, "drawn_within": None}  # which goes together with them
+    refuse_with_score(asked, "a second `predicted` column", ("auto", "joint"))
+
+
+def refuse_with_score(
+    asked: Mapping[str, Any], what: str = "`score`", methods: Sequence[str] = ()
+) -> None:
     """Refuse options of `correct` with which a score would be ignored."""
     for name in NOT_WITH_SCORE:
         given = asked.get(name)
         if given is not None and len(np.atleast_1d(np.asarray(given, dtype=object))):
             raise OptionError(
-                f"`score` cannot be combined with `{name}` yet.",
-                hint=f"leave out `score`, or `{name}`.",
+                f"{what[0].upper() + what[1:]} cannot be combined with `{name}` yet.",
+                hint=f"leave out {what}, or `{name}`.",
             )
     design = asked["design"]
-    methods = WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
+    methods = methods or WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
     if asked.get("method", "auto") not in methods:
         raise OptionError(
-            f"Method {asked['method']!r} cannot use `score`; with design {design!r} these can:"
+            f"Method {asked['method']!r} cannot use {what}; with design {design!r} these can:"
             f" {', '.join(map(repr, methods))}.",
-            hint="leave out `score`, or use method='auto'.",
+            hint=f"leave out {what}, or use method='auto'.",
         )
     if design not in FROM_POPULATION and asked.get("by"):
         raise OptionError(
@@ -57,7 +77,9 @@ def refuse_with_score(asked: Mapping[str, Any]) -> None:
             hint="leave out `score` for totals; counts can have it.",
         )
     if not asked.get("noise", True):
-        raise OptionError("`score` needs noise=True; got False.", hint="leave out `score`.")
+        raise OptionError(
+            f"{what[0].upper() + what[1:]} needs noise=True; got False.", hint=f"leave out {what}."
+        )
 
 
 def score_classes(
@@ -118,19 +140,26 @@ def without_value(figures: Figures) -> Figures:
 
 def without_score(figures: Figures) -> tuple[Figures, Integers]:
     """Take the fine bands of the score out of the parts, and from them the contradictions."""
-    fine = np.array([part[-1] for part in figures.parts], dtype=np.int64)
-    fine = np.where(fine > CONTRADICTS // 2, fine - CONTRADICTS, fine)
+    fine = in_score_order([part[-1] for part in figures.parts])
     return replace(figures, parts=[part[:-1] for part in figures.parts]), fine
 
 
-def most_bands(n: int, banded: bool, from_population: bool) -> int:
+def in_score_order(bands: Sequence[Any]) -> Integers:
+    """Return fine bands as numbers in the order of their scores: without the contradictions."""
+    fine = np.array(bands, dtype=np.int64)
+    return np.where(fine > CONTRADICTS // 2, fine - CONTRADICTS, fine)
+
+
+def most_bands(n: int, banded: bool, from_population: bool, drawn: int = 0) -> int:
     """How many bands of the score: the more audited units, the more; fewer beside a value.
+
+    If the test set was `drawn` within so many, those.
 
     A test set drawn within true classes, or elsewhere, must tell how each class is spread over all
     cells, so that it needs more units for as many bands.
     """
-    if not from_population:
-        return ELSEWHERE
+    if drawn or not from_population:
+        return drawn or ELSEWHERE
     if banded:
         return BESIDE_VALUE
     return int(np.clip(round(2 * n ** (1 / 3)), LEAST, MOST))
@@ -139,26 +168,31 @@ def most_bands(n: int, banded: bool, from_population: bool) -> int:
 def score_bands(
     population: Figures, fine: Integers, audited: Figures, test: Integers, L: int, most: int
 ) -> tuple[Integers, Integers, int]:
-    """Merge fine bands of the score within each predicted label, and place audited units in them.
-
-    Cuts are at equal parts of a weight, half of it the units and half the number of fine bands:
-    the many sure units share bands, and the unsure ones, where the errors are, have their own.
-    """
+    """Merge fine bands of the score within each predicted label, and place audited units there."""
     band, own = np.zeros_like(fine), np.full_like(test, -1)
     for h in range(L):
         mine, seen = population.at[-1] == h, audited.at[-1] == h
         every, i = np.unique(fine[mine], return_inverse=True)
         if not len(every):
             continue
-        units = np.bincount(i, population.units[mine], len(every))
-        weight = units / units.sum() + 1.0 / len(every)
-        middle = (np.cumsum(weight) - weight / 2) / weight.sum()
-        cut = np.unique(np.minimum(middle * most, most - 1).astype(np.int64), return_inverse=True)
-        band[mine] = cut[1][i]
+        cut = merge_scores(np.bincount(i, population.units[mine], len(every)), most)
+        band[mine] = cut[i]
         # a test set from elsewhere may have scores that the population lacks: the nearest band
         place = np.clip(np.searchsorted(every, test[seen]), 0, len(every) - 1)
-        own[seen] = cut[1][place]
+        own[seen] = cut[place]
     return band, own, int(band.max()) + 1
+
+
+def merge_scores(units: Any, most: int) -> Integers:
+    """Merge fine bands of the score, in their order, into at most `most`: the band of each.
+
+    Cuts are at equal parts of a weight, half of it the units and half the number of fine bands:
+    the many sure units share bands, and the unsure ones, where the errors are, have their own.
+    """
+    weight = units / units.sum() + 1.0 / len(units)
+    middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+    cut = np.minimum(middle * most, most - 1).astype(np.int64)
+    return np.asarray(np.unique(cut, return_inverse=True)[1])
 
 
 def score_ranks(v_hat: Integers) -> Floats:

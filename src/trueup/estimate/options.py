@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.names import Columns
-from trueup.count.scores import refuse_with_score
+from trueup.count.scores import refuse_with_others, refuse_with_score
 from trueup.draws.settings import FROM_POPULATION, check_options
 from trueup.errors import OptionError
 from trueup.estimate.doubts.chance import chance_warning
@@ -61,12 +61,15 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
             "`sample_of` cannot be combined with `by`.", hint="leave out one of them."
         )
     _refuse_pooling(asked, columns)
-    if columns.score:
+    if columns.score and not columns.others:
         refuse_with_score(asked)
-    if columns.score and regression:
+    if columns.others:
+        refuse_with_others(asked, columns)
+    if (columns.score or columns.others) and regression:
         raise OptionError(
-            "`score` cannot be combined with prior 'regression', which has strata of its own.",
-            hint="leave out `score`, or use a Dirichlet prior.",
+            "`score` and several `predicted` columns cannot be combined with prior 'regression', "
+            "which has strata of its own.",
+            hint="leave them out, or use a Dirichlet prior.",
         )
     refuse_drawn_within(columns, design, regression)
     classical = asked["method"] in ("difference", "test_set")

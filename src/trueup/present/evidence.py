@@ -22,6 +22,8 @@ def how_made(est: Estimate) -> str:
         return f"Not corrected: the {counts.N:,} units as they were predicted."
     words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
     words += f", prior {info['prior']}" if est.whole is not None else ""
+    first, *others = names("predicted", est.asked.get("predicted")) or ("",)
+    words += f"; {first!r} corrected, with {listed([*map(repr, others)])} beside it" * bool(others)
     words = f"{words}; trueup {info['version']}, seed {info['seed']}."
     return f"{words} {larger}" if (larger := population(est)) else words
 

@@ -107,7 +107,7 @@ def _words(name: str, x: Any) -> list[str] | None:
         return [x]
     if isinstance(x, bool):
         return [flag if x else f"--no-{name}"]
-    if name in ("by", "strata", "drawn_within", "score"):
+    if name in ("by", "strata", "drawn_within", "score", "predicted"):
         return [word for column in ([x] if isinstance(x, str) else x) for word in (flag, column)]
     if name in ("classes", "predicted_classes"):
         labels = [str(label) for label in x]

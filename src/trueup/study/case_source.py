@@ -120,7 +120,7 @@ def _as_drawn(
     if drawn is None:
         return design, columns
     how = drawn[0]
-    if how.within or (how.size and how.size != columns.value):
+    if how.within or how.score or (how.size and how.size != columns.value):
         raise OptionError(
             "`compare` and `plan` need a test set drawn at random or within predicted classes, or "
             f"by the size that is its `value`; {audited.name} was drawn {how.words}.",

@@ -53,7 +53,7 @@ def check(
     predictions: Any,
     test_set: Any,
     *,
-    predicted: str = "predicted",
+    predicted: str | Sequence[str] = "predicted",
     true: str = "true",
     value: str | None = None,
     score: str | Sequence[str] | None = None,
@@ -79,9 +79,9 @@ def check(
     units are spread over them like the population, and which have no audited unit. A test set drawn
     within columns (`drawn_within`) need only look like the population within each of their strata.
     """
-    from trueup.audit.work_list import absent_units, read_design
+    from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather, gather_groups
-    from trueup.count.scores import refuse_with_score
+    from trueup.count.scores import refuse_with_others, refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.formats.written import check_text, written
 
@@ -92,35 +92,55 @@ def check(
     audited = open_table(test_set, "the test set")
     check_text(text, population, audited)
     columns = Columns(predicted, true, value, id, drawn_within=drawn_within, score=score)  # type: ignore[arg-type]
-    if columns.score:
-        how_scored = {"count": count, "value": value, "drawn_within": columns.drawn_within}
-        refuse_with_score(how_scored | {"design": design or "random"})
+    asked: dict[str, Any] = {"count": count, "design": design or "random", "value": value}
+    asked["drawn_within"] = columns.drawn_within
+    if columns.others:
+        refuse_with_others(asked, columns)
+    elif columns.score:
+        refuse_with_score(asked)
     parts = Columns(by=by, strata=strata, drawn_within=drawn_within)  # type: ignore[arg-type]
     absent: list[str] = []
     if drawn := read_design(population, audited, columns, design):
         absent = absent_units(drawn[0], audited)
         design = "by_prediction" if drawn[0].by_prediction or drawn[0].size else "random"
         columns = replace(columns, id=columns.id or drawn[0].id, drawn_within=drawn[0].within)
+        if drawn[0].score:
+            columns, classes = by_score(drawn[0], columns, classes)
     design = design or "random"
     refuse_drawn_within(columns, design, regression=isinstance(prior, Regression))
     inside = design != "shifted" if overlap is None else overlap
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
+    inside_columns = columns.drawn_within
+    if value is None:
+        columns = replace(columns, drawn_within=(*inside_columns, *columns.others))
     counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
-    if counts.bands is not None and counts.bands.strata > 1:
+    if inside_columns and counts.bands is not None and counts.bands.strata > 1:
         counts = replace(counts, within=_by_stratum(counts))
     found = None
     if parts.parts:
         columns = replace(
-            columns, value=None, score=(), by=parts.by, strata=parts.strata, drawn_within=()
+            columns,
+            value=None,
+            score=(),
+            others=(),
+            by=parts.by,
+            strata=parts.strata,
+            drawn_within=(),
         )
         found = gather_groups(population, audited, columns, overlap=inside, **how)
         if parts.strata:
             counts = replace(counts, within=found.strata.counts)
     largest = population.largest(value, LARGEST) if value and count is None else None
+    agreement = []
+    if columns.others:
+        patterns = replace(columns, value=None, by=columns.others, strata=(), others=())
+        agreement = [
+            ask.agreement(gather_groups(population, audited, patterns, overlap=inside, **how))
+        ]
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
     made = check_counts(counts, **how, largest=largest, parts=found)
     missing_units = [Finding("the work list", None, True, words) for words in absent]
-    return Check((*missing_units, *made.findings))
+    return Check((*missing_units, *made.findings, *agreement))
 
 
 def _by_stratum(counts: Counts) -> Counts:
@@ -154,7 +174,7 @@ def check_counts(
     if counts.L == counts.K:
         findings += [*ask.rates(counts), ask.theta(counts, settings.prior)]
     if design == "random":  # groups need not look random where strata were audited differently
-        stratified = counts.bands is not None and counts.bands.strata > 1
+        stratified = counts.within is not None and not (parts and parts.strata.columns)
         findings += ask.design(counts, overlap, None if stratified else parts)
     if parts is not None:
         findings += ask.parts(parts, design)

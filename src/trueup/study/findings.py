@@ -177,6 +177,22 @@ def score(counts: Counts) -> list[Finding]:
     return found
 
 
+def agreement(found: GroupCounts) -> Finding:
+    """How often further classifiers agree, and how often predictions are right where they do.
+
+    Groups are what the others say.
+    """
+    labels, counts = found.groups.labels, found.groups.counts
+    agree = np.array([[all(x == h for x in label) for h in counts.predicted] for label in labels])
+    right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
+    share = float(counts.v_hat[agree].sum() / counts.N)
+    words = f"all agree on {share:.1%} of the units"
+    for where, mine in (("there", agree), ("elsewhere", ~agree)):
+        n = counts.n * mine[:, None]
+        words += f"; {where} {(n * right).sum():,} of {n.sum():,} audited predictions are right"
+    return Finding("agreement of the classifiers", share, False, words)
+
+
 def values(counts: Counts, settings: Settings) -> list[Finding]:
     """Whether the audited values keep what methods assume of them, and what `correct` does."""
     within, follow = values_differ(counts), rates_follow_value(counts)

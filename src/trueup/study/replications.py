@@ -31,6 +31,15 @@ class Outcome:
     reasons: tuple[str, ...]
 
 
+def doubted(est: Estimate, beside: tuple[str, ...] = ()) -> bool:
+    """Whether a warning says something against the interval.
+
+    That correcting may not pay does not, nor do those that start with one of `beside`.
+    """
+    said = [warning for warning in est.info["warnings"] if not warning.startswith(beside)]
+    return len(said) > (est.info["labels_to_pay"] is not None)
+
+
 def run_method(
     study: Simulation,
     method: str,
@@ -64,9 +73,7 @@ def run_method(
             else:
                 est = answer(counts, settings, dict)
                 figures = {name: [row[name] for row in est.rows()] for name in NAMES}
-                # that correcting may not pay says nothing against the interval
-                pays = est.info["labels_to_pay"] is None
-                warned[r] = len(est.info["warnings"]) > (not pays)
+                warned[r] = doubted(est)
         except EstimateError as error:
             reasons.append(str(error).split("\n")[0])
         else:

@@ -12,6 +12,7 @@ from trueup.estimate.methods import estimate
 from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.simulation import simulate
 from trueup.study.replications import run_method
+from trueup.verify.tally import Tally, tally
 
 INTERVAL = 0.95
 DRAWS = 1000
@@ -37,31 +38,13 @@ class Cell:
     values: str
     design: str
     replications: int
+    section = "coverage"
 
     def __str__(self) -> str:
         return (
             f"K={self.K} n={self.n} rarest={base_rates(self.K, self.rare)[0]:.3g} "
             f"accuracy={self.accuracy:g} y={self.values} {self.design}"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """What happened in a cell, per class: covered of answered, squared errors, and warnings.
-
-    `gain` is the mean over replications of the naive squared error less ours, summed over classes,
-    with its Monte Carlo error: naive is better where it is below 0 by several errors.
-    """
-
-    cell: Cell
-    answered: int  # replications with an answer
-    warned: int  # those of them with a warning
-    refused: int  # replications without an answer
-    covered: Integers  # (K,) intervals that hold the truth
-    mse: Floats  # (K,) mean squared error of the estimate, over the total squared
-    naive_mse: Floats  # (K,) that of the uncorrected figure
-    gain: float
-    gain_error: float
 
 
 def base_rates(K: int, rare: float) -> Floats:
@@ -165,22 +148,4 @@ def run_cell(cell: Cell, seed: int, answer: Callable[..., Any] = estimate) -> Ta
         errors = (outcome.estimate - truth) / size, (study.naive - truth) / size
         found.append((np.isfinite(outcome.estimate[:, 0]), inside, outcome.warned, *errors))
     answered, *figures = (np.concatenate(x) for x in zip(*found, strict=True))
-    return _tally(cell, int((~answered).sum()), *(x[answered] for x in figures))
-
-
-def _tally(cell: Cell, refused: int, inside: Any, warned: Any, error: Any, naive: Any) -> Tally:
-    R, none, zero = len(warned), np.zeros(cell.K, np.int64), np.zeros(cell.K)
-    if R < 2:
-        return Tally(cell, R, R, refused, none, zero, zero, 0.0, 0.0)
-    gain = (naive**2).sum(axis=1) - (error**2).sum(axis=1)
-    return Tally(
-        cell,
-        R,
-        int(warned.sum()),
-        refused,
-        inside.sum(axis=0),
-        np.asarray((error**2).mean(axis=0)),
-        np.asarray((naive**2).mean(axis=0)),
-        float(gain.mean()),
-        float(gain.std(ddof=1) / np.sqrt(R)),
-    )
+    return tally(cell, int((~answered).sum()), *(x[answered] for x in figures))

@@ -3,7 +3,6 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,17 @@ from trueup.draws.settings import DESIGNS
 from trueup.numerics.arrays import Floats
 from trueup.verify.calibration import RankCase
 from trueup.verify.findings import FALSE_ALARM, HOLDS, LEAST, SHOWN, WARNED, Finding
-from trueup.verify.grid import Tally
+from trueup.verify.tally import Tally
 
 SHARE = FALSE_ALARM / 5
-"""The share of false alarms that each section has."""
+"""The share of false alarms of each kind: calibration, grid, scenarios, second runs, published."""
 DOUBT = 0.05
 """A cell runs again if, on its own, its least covered class would be less likely than this."""
 FACTORS = ("K", "n", "rare", "accuracy", "values", "design")
 ERRORS = 5.0
 """Monte Carlo errors, where a figure has no exact distribution."""
+FEWEST = 20
+"""Answers that a mean is judged by."""
 
 
 def judge_calibration(found: list[tuple[RankCase, Floats]]) -> list[Finding]:
@@ -61,62 +62,90 @@ def _chance(covered: int, R: int) -> float:
 
 def judge_coverage(tallies: list[Tally], left_out: int) -> list[Finding]:
     """Judge cells one by one per design, pairs of factors pooled, warnings and squared errors."""
-    tests = sum(t.cell.K for t in tallies)
-    fails = [t for t in tallies if _too_low(t, tests) and _mostly_warned(t)]
+    tests = sum(len(t.covered) for t in tallies)
+    fails = [t for t in tallies if _too_low(t, tests) and t.mostly_warned]
     findings = []
     for design in DESIGNS:
-        mine = [t for t in tallies if t.cell.design == design and t.answered]
-        silent = [t for t in mine if t not in fails]
-        if silent:
-            what = f"95% intervals, {design}"
-            findings.append(replace(_least_likely(what, silent, tests), cells=len(mine)))
-    findings.append(_pooled([t for t in tallies if not _mostly_warned(t)]))
-    findings.append(_said(fails))
+        mine = [t for t in tallies if t.cell.design == design]
+        findings += _one_by_one(f"95% intervals, {design}", mine, tests)
+    findings.append(_pooled([t for t in tallies if not t.mostly_warned]))
+    findings.append(_said("coverage", fails))
     findings += _warned_in_vain([t for t in tallies if t not in fails and t.answered])
-    findings.append(_error(tallies))
+    findings += _error("error", tallies)
     if left_out:
         findings.append(Finding("coverage", "cells left out", left_out, "", "", SHOWN))
     return findings
 
 
-def _too_low(tally: Tally, tests: int) -> bool:
-    covered = tally.covered.min() < least_covered(tally.answered, tests)
-    return bool(tally.answered and covered)
-
-
-def _mostly_warned(tally: Tally) -> bool:
-    return 2 * tally.warned > tally.answered
-
-
-def _least_likely(what: str, tallies: list[Tally], tests: int) -> Finding:
-    """Return the finding for the cell whose coverage is least likely; any too low is a breach."""
-    t = min(tallies, key=lambda t: _chance(int(t.covered.min()), t.answered))
-    worst = f"{t.covered.min() / t.answered:.1%} of {t.answered} ({t.cell})"
-    bound = f"≥ {least_covered(t.answered, tests) / t.answered:.1%}"
-    holds = not any(_too_low(t, tests) for t in tallies)
-    return Finding.judged("coverage", what, len(tallies), worst, bound, holds)
-
-
-def doubtful(tally: Tally) -> bool:
-    """Whether a cell looks bad enough to be run again with more replications."""
-    return tally.cell.K * _chance(int(tally.covered.min()), tally.answered) < DOUBT
+def judge_scenarios(tallies: list[Tally]) -> list[Finding]:
+    """Judge each section: scenarios one by one, levels of each factor pooled, squared errors."""
+    tests = sum(len(t.covered) for t in tallies)
+    findings = []
+    for section, mine in _by_section(tallies).items():
+        fails = [t for t in mine if _too_low(t, tests) and t.mostly_warned]
+        findings += _one_by_one("95% intervals, one by one", mine, tests)
+        findings += _by_factor("pooled by factor, no warning", mine)
+        findings += [_said(section, fails)] if fails else []
+        findings += _error(section, mine)
+    return findings
 
 
 def judge_again(again: list[Tally]) -> list[Finding]:
     """Judge fresh runs of the doubtful cells: longer and fewer, so that the bound is sharp."""
-    tests = sum(t.cell.K for t in again)
-    silent = [t for t in again if not _mostly_warned(t)]
-    warned = [t for t in again if _mostly_warned(t)]
+    tests = sum(len(t.covered) for t in again)
     findings = []
-    if silent:
-        findings.append(_least_likely("doubtful cells again, mostly no warning", silent, tests))
-    if warned:
-        low = [t for t in warned if _too_low(t, tests)]
-        least = min((t.warned / t.answered for t in low), default=1.0)
-        what, verdict = "doubtful cells again, mostly a warning", WARNED if low else HOLDS
-        worst = f"{len(low)} below the bound, the least often warned in {least:.0%}"
-        findings.append(Finding("coverage", what, len(warned), worst, "warned > 50%", verdict))
+    for section, mine in _by_section(again).items():
+        silent = [t for t in mine if not t.mostly_warned]
+        warned = [t for t in mine if t.mostly_warned]
+        findings += _one_by_one("doubtful again, mostly no warning", silent, tests)
+        if section != "coverage":
+            findings += _by_factor("doubtful again, pooled by factor", silent)
+        if warned:
+            low = [t for t in warned if _too_low(t, tests)]
+            least = min((t.warned / t.answered for t in low), default=1.0)
+            verdict = WARNED if low else HOLDS
+            worst = f"{len(low)} below the bound, the least often warned in {least:.0%}"
+            what = "doubtful again, mostly a warning"
+            findings.append(Finding(section, what, len(warned), worst, "warned > 50%", verdict))
     return findings
+
+
+def _by_section(tallies: list[Tally]) -> dict[str, list[Tally]]:
+    found: dict[str, list[Tally]] = defaultdict(list)
+    for t in tallies:
+        found[t.cell.section].append(t)
+    return found
+
+
+def _too_low(tally: Tally, tests: int) -> bool:
+    covered = _whole(tally) < least_covered(tally.answered, tests)
+    return bool(tally.answered and covered)
+
+
+def _whole(tally: Tally) -> int:
+    """Answers that cover the figure covered least; parts of one, of groups, are rounded up."""
+    return int(np.ceil(tally.covered.min() - 1e-9))
+
+
+def _one_by_one(what: str, tallies: list[Tally], tests: int) -> list[Finding]:
+    """Return the finding for the cell whose coverage is least likely; any too low is a breach.
+
+    Cells that are too low and warn in most answers are told elsewhere.
+    """
+    mine = [t for t in tallies if t.answered]
+    judged = [t for t in mine if not (_too_low(t, tests) and t.mostly_warned)]
+    if not judged:
+        return []
+    t = min(judged, key=lambda t: _chance(_whole(t), t.answered))
+    worst = f"{t.least:.1%} of {t.answered} ({t.cell})"
+    bound = f"≥ {least_covered(t.answered, tests) / t.answered:.1%}"
+    holds = not any(_too_low(t, tests) for t in judged)
+    return [Finding.judged(t.cell.section, what, len(mine), worst, bound, holds)]
+
+
+def doubtful(tally: Tally) -> bool:
+    """Whether a cell looks bad enough to be run again with more replications."""
+    return len(tally.covered) * _chance(_whole(tally), tally.answered) < DOUBT
 
 
 def _pooled(tallies: list[Tally]) -> Finding:
@@ -140,12 +169,12 @@ def _pooled(tallies: list[Tally]) -> Finding:
     return Finding.judged("coverage", what, len(pools), worst, bound, holds)
 
 
-def _said(fails: list[Tally]) -> Finding:
+def _said(section: str, fails: list[Tally]) -> Finding:
     worst, verdict = "none", HOLDS
     if fails:
         t, verdict = worst_cell(fails), WARNED
-        worst = f"{t.covered.min() / t.answered:.1%}, warned {t.warned / t.answered:.0%} ({t.cell})"
-    return Finding("coverage", "fails, with a warning", len(fails), worst, "warned > 50%", verdict)
+        worst = f"{t.least:.1%}, warned {t.warned / t.answered:.0%} ({t.cell})"
+    return Finding(section, "fails, with a warning", len(fails), worst, "warned > 50%", verdict)
 
 
 def _warned_in_vain(holding: list[Tally]) -> Iterable[Finding]:
@@ -154,45 +183,46 @@ def _warned_in_vain(holding: list[Tally]) -> Iterable[Finding]:
         mine = [t for t in holding if t.cell.design in designs]
         if mine:
             rate = sum(t.warned for t in mine) / sum(t.answered for t in mine)
-            often = sum(map(_mostly_warned, mine))
+            often = sum(t.mostly_warned for t in mine)
             what = f"warned though it holds, {' and '.join(designs)}"
             worst = f"{rate:.1%} of answers; {often} cells mostly"
             yield Finding("coverage", what, len(mine), worst, "", SHOWN)
 
 
-def _error(tallies: list[Tally]) -> Finding:
-    answered = [t for t in tallies if t.answered > 1 and t.naive_mse.sum() > 0]
+def _error(section: str, tallies: list[Tally]) -> list[Finding]:
+    answered = [t for t in tallies if t.answered >= FEWEST / 2 and t.naive_mse.sum() > 0]
+    if not answered:
+        return []
     better = sum(t.gain > ERRORS * t.gain_error for t in answered)
     worse = sum(t.gain < -ERRORS * t.gain_error for t in answered)
-    ratio = float(np.median([t.mse.sum() / t.naive_mse.sum() for t in answered]))
+    ratio = np.median([t.mse.sum() / t.naive_mse.sum() for t in answered])
     words = f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, the rest undecided"
-    return Finding("error", "MSE against no correction", len(answered), words, "", SHOWN)
+    return [Finding(section, "MSE against no correction", len(answered), words, "", SHOWN)]
 
 
 def worst_cell(tallies: list[Tally]) -> Tally:
     """The cell whose worst class is covered least often."""
-    return min(tallies, key=lambda t: float(t.covered.min() / max(t.answered, 1)))
+    return min(tallies, key=lambda t: t.least)
 
 
-def judge_groups(found: list[tuple[dict[str, Any], Floats]]) -> list[Finding]:
-    """Per level of each factor: mean coverage over replications, with its Monte Carlo error.
+def _by_factor(what: str, tallies: list[Tally]) -> list[Finding]:
+    """Of all, per level of each factor and per scenario: mean coverage, with its error.
 
-    `found` holds for each replication its case and its mean coverage over the groups of each size.
-    Groups of one replication share P, so the replication is what counts.
+    Figures of one answer share a test set, so the answer is what counts.
     """
     pools: dict[str, list[float]] = defaultdict(list)
-    for case, by_size in found:
-        for name, level in case.items():
-            pools[f"{name}={level}"].append(float(by_size.mean()))
+    for t in (t for t in tallies if not t.mostly_warned):
+        levels = (f"{name}={x}" for name, x in t.cell.factors.items())
+        for key in {"all", str(t.cell), *levels}:
+            pools[key] += t.inside.mean(axis=1).tolist()
     margins = []
     for name, x in pools.items():
-        if len(x) < 10:
-            continue
-        mean, error = float(np.mean(x)), float(np.std(x, ddof=1) / np.sqrt(len(x)))
-        margins.append((mean + ERRORS * error - LEAST, mean, error, name, len(x)))
+        if len(x) >= FEWEST:
+            mean, error = float(np.mean(x)), float(np.std(x, ddof=1) / np.sqrt(len(x)))
+            margins.append((mean + ERRORS * error - LEAST, mean, error, name, len(x)))
     if not margins:
         return []
     slack, mean, error, name, R = min(margins)
-    what, worst = "95% intervals of groups, pooled by factor", f"{mean:.1%} ± {error:.1%}"
-    worst, bound = f"{worst} ({name}, {R} runs)", f"≥ {LEAST:.0%} − 5 errors"
-    return [Finding.judged("groups", what, len(margins), worst, bound, slack >= 0)]
+    worst, bound = f"{mean:.1%} ± {error:.1%} ({name}, {R} runs)", f"≥ {LEAST:.0%} − 5 errors"
+    section = tallies[0].cell.section
+    return [Finding.judged(section, what, len(margins), worst, bound, slack >= 0)]

@@ -16,14 +16,18 @@ from trueup.numerics.arrays import Progress, Rng, fresh_seed
 from trueup.verify import judgement
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
 from trueup.verify.findings import WARNED, Finding, table_text
-from trueup.verify.grid import Cell, Tally, every_cell, run_cell
-from trueup.verify.group_cells import group_cells, run_groups
+from trueup.verify.grid import Cell, every_cell, run_cell
 from trueup.verify.published import published
+from trueup.verify.scenario import Scenario, run_scenario
+from trueup.verify.sections import every_scenario, whole_stays
+from trueup.verify.tally import Tally
 
 AGAIN = 4
 """Doubtful cells run again with this many times the replications."""
 QUICK_CELLS = 12
 """The quick form takes one cell in this many, a new choice for every seed."""
+QUICK_SCENARIOS = {"groups": 20, "group rates": 2, "periods": 2}
+"""The quick form takes so many of a section, otherwise three, and half the replications."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +46,14 @@ class Verification:
     def __str__(self) -> str:
         info = self.info
         lines = [table_text(self.findings), ""]
-        silent = [t for t in self.tallies if 2 * t.warned <= t.answered]
-        worst = {"Worst cell of the grid": self.tallies, "Worst cell without a warning": silent}
+        silent = [t for t in self.tallies if not t.mostly_warned]
+        worst = {"Worst of all": self.tallies, "Worst without a warning": silent}
         for words, tallies in worst.items():
             if tallies:
                 t = judgement.worst_cell(tallies)
                 lines.append(
-                    f"{words}: {t.cell}: covers {t.covered.min() / max(t.answered, 1):.1%} of "
-                    f"{t.answered}, warns in {t.warned / max(t.answered, 1):.0%}"
+                    f"{words}: {t.cell.section}, {t.cell}: covers {t.least:.1%} of {t.answered}, "
+                    f"warns in {t.warned / max(t.answered, 1):.0%}"
                 )
         lines.append(
             f"{info['answers']:,} answers in {info['cells']:,} cells, {info['refused']} refused; "
@@ -88,24 +92,28 @@ def verify(
     processes = processes or min(2, os.cpu_count() or 1)
     rng = np.random.default_rng(seed)
     jobs, left_out = _jobs(quick, rng)
+    listed, skipped = every_scenario()
+    order = [*dict.fromkeys(x.section for x in listed)]
     answers = _in_processes(jobs, processes, progress)
     found = defaultdict(list)
     for (kind, case, _), answer in zip(jobs, answers, strict=True):
         found[kind].append((case, answer))
-    tallies = [tally for _, tally in found["cell"]]
-    longer = [
-        replace(t.cell, replications=AGAIN * t.cell.replications)
-        for t in tallies
-        if judgement.doubtful(t)
-    ]
-    more = [("cell", cell, int(rng.integers(2**32))) for cell in longer]
+    cells, scenarios = ([tally for _, tally in found[kind]] for kind in ("cell", "scenario"))
+    scenarios.sort(key=lambda t: order.index(t.cell.section))
+    tallies = [*cells, *scenarios]
+    more = []
+    for t in filter(judgement.doubtful, tallies):
+        longer = replace(t.cell, replications=AGAIN * t.cell.replications)
+        kind = "cell" if isinstance(longer, Cell) else "scenario"
+        more.append((kind, longer, int(rng.integers(2**32))))
     again = _in_processes(more, processes, progress)
     findings = [
         *judgement.judge_calibration(found["ranks"]),
-        *judgement.judge_coverage(tallies, left_out),
+        *judgement.judge_coverage(cells, left_out),
+        *judgement.judge_scenarios(scenarios),
         *judgement.judge_again(again),
-        *judgement.judge_groups(found["groups"]),
         *(finding for _, findings in found["others"] for finding in findings),
+        *skipped,
     ]
     info = {
         "seed": seed,
@@ -123,18 +131,31 @@ def _jobs(quick: bool, rng: Rng) -> tuple[list[tuple[str, Any, int]], int]:
     """List everything to do, each with a seed of its own, the longest first."""
     cases = rank_cases(0.25 if quick else 1.0)
     cells, left_out = every_cell(0.5 if quick else 1.0)
-    replications = 1 if quick else 3
+    scenarios, _ = every_scenario()
     if quick:
         cases = [case for case in cases if case.K < 5 or not case.by_chain]
         chosen = rng.permutation(len(cells))[: len(cells) // QUICK_CELLS]
         left_out += len(cells) - len(chosen)
         cells = [cells[i] for i in sorted(chosen)]
+        scenarios = _some(scenarios, rng)
     todo: list[tuple[str, Any]] = [("ranks", case) for case in cases]
     todo += [("cell", cell) for cell in cells]
-    todo += [("groups", case) for case in group_cells(replications)]
-    todo += [("others", published)]
+    todo += [("scenario", scenario) for scenario in scenarios]
+    todo += [("others", whole_stays), ("others", published)]
     todo.sort(key=lambda job: -_cost(*job))
     return [(kind, what, int(rng.integers(2**32))) for kind, what in todo], left_out
+
+
+def _some(scenarios: list[Scenario], rng: Rng) -> list[Scenario]:
+    """Choose a few scenarios of every section, with half the replications."""
+    left: dict[str, int] = {}
+    taken = []
+    for i in rng.permutation(len(scenarios)):
+        it = scenarios[i]
+        left[it.section] = left.get(it.section, QUICK_SCENARIOS.get(it.section, 3)) - 1
+        if left[it.section] >= 0:
+            taken.append(replace(it, replications=(it.replications + 1) // 2))
+    return taken
 
 
 def _cost(kind: str, what: Any) -> float:
@@ -145,7 +166,7 @@ def _cost(kind: str, what: Any) -> float:
     if kind == "ranks":
         case: RankCase = what
         return case.replications * (0.1 * case.K**1.7 if case.by_chain else 0.002 * case.K)
-    return 20.0 if kind == "others" else 0.2
+    return float(what.replications * what.seconds) if kind == "scenario" else 20.0
 
 
 def _in_processes(
@@ -179,4 +200,4 @@ def _do(kind: str, what: Any, seed: int) -> Any:
             return uniformity(ranks(what, seed), what.bins)
         if kind == "cell":
             return run_cell(what, seed)
-        return run_groups(what, seed) if kind == "groups" else what(seed)
+        return run_scenario(what, seed) if kind == "scenario" else what(seed)

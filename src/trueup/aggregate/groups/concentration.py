@@ -78,6 +78,8 @@ def fit_groups(
     R, K = beta.shape
     most = max(MOST_GROUPS // (K - 1), LEAST_GROUPS)
     some = np.flatnonzero(v_hat.sum(axis=1) + known.sum(axis=1))
+    if not len(some):  # every unit was audited: nothing is left to learn
+        return GroupPrior(np.full(R, MIDDLE), beta)
     if len(some) > most:
         some = np.sort(rng.choice(some, most, replace=False))
     v_hat, known = v_hat[some], known[some]

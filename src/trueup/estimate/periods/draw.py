@@ -1,7 +1,7 @@
 """Periods: audits of some of them, error rates for all, base rates that walk from one to the next.
 
 An audited period has all that a random test set tells of it; the others have its error rates. With
-several audits, how fast error rates drift is learned from how far the audits differ. The joint
+several audits that differ, error rates drift as fast as these show. The joint
 draws of all periods give levels, changes and growth (see docs/periods.md).
 """
 
@@ -15,16 +15,15 @@ from trueup.aggregate.series import totals_of_periods
 from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts, split
 from trueup.draws.settings import Settings
-from trueup.estimate.periods.rates import Model
+from trueup.estimate.periods import rates
 from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.base_rate_walk import find_path, softmax
 from trueup.numerics.dirichlet import draw_dirichlet
-from trueup.numerics.tempered import temper
 
 PARTICLES = 1000
 """Draws of the error rates; those of the base rates and units share them out."""
-
-
+WORK = 1.2e8
+"""Draws of P, times periods, times K³, that are not more than about ten seconds of work."""
 UNLIKE, SOME = 30.0, 400
 """Chi² of a period's predictions, at the best base rates, that is beyond chance under 98 in 100 of
 so many draws of the error rates."""
@@ -33,7 +32,7 @@ so many draws of the error rates."""
 class Series(NamedTuple):
     """Draws of every period (R, T, K), and of P (R, K, K) where it is one for all.
 
-    `step` is the median step of the log odds, `drift` the median of δ, None with one audit, and
+    `step` is the median step of the log odds, `drift` is δ, None where rates do not drift, and
     `unlike` the periods whose predictions do not fit.
     """
 
@@ -54,39 +53,59 @@ def draw_periods(
     period to the next, and `drifting` whether audits differ, so that error rates drift.
     """
     rest, known = split(counts, settings.overlap)
-    audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
-    a = counts.n.sum(axis=2) * float(settings.from_population)
-    v = rest.v_hat.astype(float)
-    alpha = settings.prior.alpha
-    if drifting:
-        model = Model(counts.n[audited], at[audited], at, alpha, v, a)
-    else:  # the audits as one
-        model = Model(counts.n.sum(axis=0)[None], at[audited[:1]], at, alpha, v, a)
     rng, R = settings.rng, settings.draws
-    x, ess, _ = temper(
-        model.draw_base(PARTICLES, rng), model.log_base, model.log_target, model.moving, rng,
-        settings.progress,
-    )  # fmt: skip
-    path = model.path(x)
-    some = [path.draw(rng) for _ in range(-(-R // PARTICLES))]
-    beta = np.concatenate(some)[:R]
-    P = np.concatenate([model.rates(x)] * len(some))[:R]
-    u = _allocated(beta, P, counts, rest, settings, panel) + known
-    sigma, delta = model.summary(x)
-    unlike = _unlike(model, rng)
-    one = P if P.ndim == 3 else None
-    return Series(u, one, min(ess, R), sigma, delta, unlike)
+    v, a = rest.v_hat.astype(float), counts.n.sum(axis=2) * float(settings.from_population)
+    size = _size(len(at), counts.K, PARTICLES)
+    P, delta = _rates(counts, at, settings, size, drifting)
+    _tell(settings, 0.3)
+    path, sigma = rates.draw_path(P, v, a, np.diff(at), rng)
+    some = []
+    for done in range(0, R, size):
+        some.append(path.draw(rng))
+        _tell(settings, 0.4 + 0.6 * min((done + size) / R, 1.0))
+    P = np.concatenate([P] * len(some))[:R]
+    u = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, panel) + known
+    unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v, rng)
+    return Series(u, P if P.ndim == 3 else None, float(min(size, R)), sigma, delta, unlike)
 
 
-def _unlike(model: Model, rng: Rng) -> list[int]:
+def _rates(
+    counts: Counts, at: Floats, settings: Settings, size: int, drifting: bool
+) -> tuple[Floats, float | None]:
+    """Draw the error rates: one matrix (R, K, K), or one for every period (R, T, K, K), and δ."""
+    audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
+    n, alpha, rng = counts.n[audited], settings.prior.alpha, settings.rng
+    together = [[i] for i in range(len(n))] if drifting else [[*range(len(n))]]
+    if settings.from_population:
+        q = rates.draw_predicted(counts.v_hat.astype(float), np.diff(at), size, rng)[:, audited]
+        drawn = [rates.draw_rates(n[some], q[:, some], alpha, rng) for some in together]
+    else:
+        drawn = [draw_dirichlet(alpha + n[some].sum(axis=0), size, rng) for some in together]
+    if not drifting:
+        return drawn[0], None
+    units = n.sum(axis=2)
+    return rates.drifting(np.stack(drawn, axis=1), at[audited], at, units, rng)
+
+
+def _size(T: int, K: int, most: int) -> int:
+    return int(np.clip(WORK / (T * K**3), 100, most))
+
+
+def _tell(settings: Settings, share: float) -> None:
+    if settings.progress is not None:
+        settings.progress(share)
+
+
+def _unlike(concentrations: Floats, v: Floats, rng: Rng) -> list[int]:
     """Periods whose predictions no base rates explain, with the error rates of the audits alone."""
-    P = draw_dirichlet(model.alpha + model.n.sum(axis=0), SOME, rng)
+    size = _size(len(v), v.shape[1], SOME)
+    P = draw_dirichlet(concentrations, size, rng)
     found = []
-    for t in range(len(model.v)):
-        v = model.v[t : t + 1]
-        path = find_path(P, v, np.zeros_like(v), np.ones(SOME), np.empty(0))
-        expected = np.einsum("rg,rgh->rh", softmax(path.x[:, 0]), P) * v.sum()
-        chi2 = ((v - expected) ** 2 / np.maximum(expected, 1e-9)).sum(axis=1)
+    for t in range(len(v)):
+        now = v[t : t + 1]
+        path = find_path(P, now, np.zeros_like(now), np.ones(size), np.empty(0))
+        expected = np.einsum("rg,rgh->rh", softmax(path.x[:, 0]), P) * now.sum()
+        chi2 = ((now - expected) ** 2 / np.maximum(expected, 1e-9)).sum(axis=1)
         if np.quantile(chi2, 0.02) > UNLIKE:
             found.append(t)
     return found

@@ -21,16 +21,11 @@ from trueup.estimate.periods.labels import when
 from trueup.estimate.result import Estimate
 from trueup.text import listed
 
-FEW = 100
-"""Effective draws, below which the ends of intervals are rough."""
 LIKELY = 0.05
 """Audits that differ with a smaller p-value drift. Letting rates drift in any case had 2 to 4 times
 the squared error of growth where they do not (`python studies/periods.py`)."""
 SEEN, MUCH = 2.8, 0.1
 """Standard errors of a change that is seen four times in five, and a change that matters."""
-MOST_CLASSES = 6
-"""With more, the error rates are too many numbers to move all at once: with 15 classes chains took
-minutes, and intervals covered 73%."""
 
 
 def estimate_periods(
@@ -56,11 +51,6 @@ def estimate_periods(
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
     if not len(audits):
         raise DataError("At least one period must have audited units; none has.")
-    if counts.K > MOST_CLASSES:
-        raise OptionError(
-            f"`period` takes up to {MOST_CLASSES} classes; got {counts.K}.",
-            hint="combine classes in both tables, or use `by`, which takes any number.",
-        )
     evidence = rates_differ(counts.n[audits], counts.classes, "periods")
     drifting = evidence is not None and evidence.p_value < LIKELY
     series = draw_periods(counts, at[order], settings, panel, drifting)
@@ -69,11 +59,6 @@ def estimate_periods(
     named = [labels[order[t]] for t in audits]
     told = _doubts(counts, audits, named, settings)
     told += _assumed(counts, audits, named, settings, evidence if drifting else None)
-    if series.ess < FEW:
-        told.append(
-            f"Only {series.ess:.0f} draws of the periods are effective: the ends of intervals are "
-            "rough. Another seed shows by how much."
-        )
     told += [_unlike(labels[order[t]]) for t in series.unlike]
     every = summary(draws, settings.interval, discrete=not counts.totals)
     numbers = {"naive": groups.counts.naive} | every
