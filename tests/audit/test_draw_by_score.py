@@ -226,7 +226,7 @@ def test_a_list_of_other_scores_or_options_is_refused():
         ({"method": "calibrated"}, "cannot use `score`"),
         ({"strata": "g"}, "`score` cannot be combined with `strata`"),
         ({"by": "g", "value": "y"}, "Totals of groups"),
-        ({"method": "difference", "score": "p"}, "no `by`, `strata` or `score`"),
+        ({"method": "difference", "score": "p"}, "no `by`, `strata`, `score` or `sample_of`"),
     ):
         with pytest.raises(OptionError, match=words):
             tu.correct(POPULATION, test_set, **options)
