@@ -87,6 +87,7 @@ def test_what_cannot_be_added_is_refused(tables, tmp_path):
         ((table[800:].drop("month"),), "must have a column 'month'"),
         ((None, late.drop("month")), "must have a column 'month'"),
         ((None, pl.concat([late] * 9)), "population|more"),
+        ((None, tu.draw(late, 5, id="id", seed=1)), "A work list cannot be added"),
     ]
     for given, words in cases:
         with pytest.raises(tu.TrueupError, match=words):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from trueup.audit.work_list import recognise
 from trueup.count.gather import figures_of, left_out
 from trueup.count.labels import MOST_NAMED, check_columns
 from trueup.count.matched import matched_tally
@@ -56,6 +57,12 @@ def add_periods(
         population = open_units(source, "predictions", *aggregated)
     if test_set is not None:
         audited = open_table(written(test_set, *files), "the test set")
+        if (name := recognise(audited)) is not None:
+            raise OptionError(
+                f"A work list cannot be added to a series; {audited.name} has the column {name!r}, "
+                "which says how it was drawn.",
+                hint=f"if it was drawn at random from one period, take {name!r} out of it.",
+            )
     tables = (population, audited)
     counted = _counted(population, audited, columns, asked, progress)
     new = [
