@@ -125,17 +125,17 @@ def test_all_units_labelled_is_the_truth(options):
         np.testing.assert_allclose([row["lower"], row["upper"]], expected)
 
 
-def test_intervals_cover_the_truth_of_totals_too():
-    """Binomial bounds: values go with the class; planted bug: bands of the score not crossed."""
+def test_errors_of_totals_are_as_their_draws_say():
+    """Values go with the class. Planted bug: draws half as wide, of which (error/sd)² is 4."""
     y = np.where(TRUE == "shop", 30.0, 10.0) + UNITS % 7
     table = POPULATION.set_column(3, "y", pa.array(y))
-    R, covered = more(30), 0
+    R, squares = more(12), []
     for r in range(R):
         test_set = drawn(150, fresh_seed(r), population=table).to_pandas()
         test_set["true"] = TRUE[test_set["unit"]]
         row = tu.correct(table, test_set, value="y", seed=r, draws=400).rows()[1]
-        covered += row["lower"] <= y[TRUE == "shop"].sum() <= row["upper"]
-    assert binom.cdf(covered, R, 0.92) > 1e-4
+        squares.append(((row["mean"] - y[TRUE == "shop"].sum()) / row["sd"]) ** 2)
+    assert np.mean(squares) < 1 + 5 * np.sqrt(2 / R)
 
 
 def test_difference_is_the_textbook_stratified_estimator():
