@@ -12,7 +12,7 @@ import trueup as tu
 from trueup.errors import DataError, OptionError
 from trueup.estimate.periods import draw
 from trueup.estimate.periods.labels import when
-from trueup.estimate.periods.rates import USUAL
+from trueup.estimate.periods.rates import USUAL, draw_rates
 from trueup.present.sentences import citations, headline, question
 
 P = np.array([[0.8, 0.2], [0.15, 0.85]])
@@ -336,3 +336,18 @@ def test_errors_with_many_classes_are_as_their_draws_say(rng):
         squares.append((((u.mean(axis=0) - true) / u.std(axis=0)) ** 2).mean())
     # classes and months of one series share its audit; their mean square has a sd of 0.3 at most
     assert np.mean(squares) < 1 + 5 * 0.3 / np.sqrt(len(squares))
+
+
+@pytest.mark.parametrize("design", ["random", "by_prediction"])
+def test_rates_of_large_audits_are_those_of_the_classifier(design, rng):
+    """Planted bug: audits within predicted classes as one, whose base rates differ."""
+    beta, drawn = np.array([[0.1, 0.9], [0.5, 0.5]]), np.array([[2e5, 8e5], [8e5, 2e5]])
+    joint = beta[:, :, None] * P
+    q = joint.sum(axis=1)
+    n = 1e6 * joint if design == "random" else drawn[:, None] * joint / q[:, None]
+    found = draw_rates(
+        n, np.repeat(q[None], 50, axis=0), np.full((2, 2), 0.5), rng, design == "random"
+    )
+    assert np.allclose(found.mean(axis=0), P, atol=0.002)
+    wrong = draw_rates(n, np.repeat(q[None], 50, axis=0), np.full((2, 2), 0.5), rng, True)
+    assert np.allclose(wrong.mean(axis=0), P, atol=0.002) == (design == "random")

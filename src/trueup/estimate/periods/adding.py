@@ -94,8 +94,9 @@ def add_periods(
             f"{next(iter(merged.unplaced))[0]!r}.",
             hint="add the table of that period first, or together with its test set.",
         )
-    told = asked_of("correct", {"predictions": predictions, "test_set": test_set})
-    pair = [None if x is None else told[name] for name, x in _named(predictions, test_set)]
+    given = {"predictions": predictions, "test_set": test_set}
+    told = asked_of("correct", given)
+    pair = [None if x is None else told[name] for name, x in given.items()]
     job = replace(
         job,
         counts=merged.whole,
@@ -104,10 +105,6 @@ def add_periods(
         asked=asked | {"added": [*asked.get("added", ()), pair]},
     )
     return run(job, progress)
-
-
-def _named(predictions: Any, test_set: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    return ("predictions", predictions), ("test_set", test_set)
 
 
 def _counted(

@@ -78,7 +78,8 @@ def _rates(
     together = [[i] for i in range(len(n))] if drifting else [[*range(len(n))]]
     if settings.from_population:
         q = rates.draw_predicted(counts.v_hat.astype(float), np.diff(at), size, rng)[:, audited]
-        drawn = [rates.draw_rates(n[some], q[:, some], alpha, rng) for some in together]
+        random = settings.design == "random"
+        drawn = [rates.draw_rates(n[some], q[:, some], alpha, rng, random) for some in together]
     else:
         drawn = [draw_dirichlet(alpha + n[some].sum(axis=0), size, rng) for some in together]
     if not drifting:

@@ -23,11 +23,20 @@ STEPS = np.exp(np.linspace(np.log(0.003), np.log(1.0), 11))
 SOME = 16
 
 
-def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng) -> Floats:
-    """Draw P (R, K, K) from one audit or several, n (A, K, K), of periods with q (R, A, K)."""
-    c = np.swapaxes(draw_dirichlet((n.sum(axis=0) + alpha).T, len(q), rng), 1, 2)
-    units = np.einsum("a,rah->rh", n.sum(axis=(1, 2)).astype(float), q)
-    joint = np.maximum(c * units[:, None, :], 1e-12)
+def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng, together: bool) -> Floats:
+    """Draw P (R, K, K) from one audit or several, n (A, K, K), of periods with q (R, A, K).
+
+    Σ_a n_a c_a,gh q_ah is P_gh times a number for each g. Audits of random units have one c
+    `together`; those drawn within predicted classes have one each, as shares of the true classes
+    differ between periods.
+    """
+    size = n.sum(axis=(1, 2)).astype(float)
+    if together:
+        n, q, size = n.sum(axis=0)[None], np.einsum("a,rah->rh", size, q)[:, None], np.ones(1)
+    joint = np.full((len(q), *alpha.shape), 1e-12)
+    for a, units in enumerate(size):
+        c = draw_dirichlet((n[a] + alpha / len(n)).T, len(q), rng)
+        joint += units * np.swapaxes(c, 1, 2) * q[:, a, None, :]
     return np.asarray(joint / joint.sum(axis=2, keepdims=True))
 
 
