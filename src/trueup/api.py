@@ -52,6 +52,7 @@ def correct(
     by: str | Sequence[str] | None = None,
     period: str | None = None,
     panel: float = 0.0,
+    drift: float = 0.0,
     strata: str | Sequence[str] | None = None,
     drawn_within: str | Sequence[str] | None = None,
     pooling: Literal["partial", "none", "complete"] = "partial",
@@ -114,6 +115,10 @@ def correct(
         With `period`: the share of units that are in the next period too, with the same class and
         the same prediction. Their errors then stay the same, and intervals of changes are
         narrower. By default units are taken to be new in each period.
+    drift : float
+        With `period`: how far a recall, the share of a class that is predicted right, may move in
+        one period, as a standard deviation (0.005 is half a point). Intervals then grow with the
+        time since the audit. By default error rates move only if audits show it.
     strata : str or sequence of str, optional
         Column or columns by which error rates differ: each stratum has its own rates.
     drawn_within : str or sequence of str, optional
@@ -248,7 +253,7 @@ def correct(
     stratum = None
     if drawn := read_design(population, audited, columns, named):
         how, size = drawn[0], drawn[0].size
-        if how.within or size or how.bands or how.score:
+        if how.stratified:
             refuse_list_with_period(period, audited.name, how.words)
         notes += absent_units(how, audited)
         design = "by_prediction" if how.by_prediction or size else "random"
@@ -268,7 +273,7 @@ def correct(
         asked |= {"design": design, "id": columns.id, "probability": probability}
         asked |= {"drawn_within": columns.drawn_within or None}
         asked |= {"drawn_by_size": size} if size else {}
-        asked |= {"drawn": how.words} if how.within or size or how.bands or how.score else {}
+        asked |= {"drawn": how.words} if how.stratified else {}
     # error rates differ by what the other classifiers say: cells like those of audit strata
     columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
     if probability is not None:

@@ -157,6 +157,12 @@ def _periods() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         est = tu.correct(pl.DataFrame(table), both, **options)
+    with_drift = {"period": "month", "drift": 0.5}
+    yield raised(tu.correct, pl.DataFrame(table), both, **with_drift)
+    elsewhere = {"design": "shifted", "drift": 0.01, "period": "month"}
+    yield raised(tu.correct, pl.DataFrame(table), both.drop("month"), **elsewhere)
+    yield raised(tu.plan, pl.DataFrame(table), both, period="month", next=10)
+    yield raised(tu.plan, pl.DataFrame(table), period="month")
     yield raised(est.add, pl.DataFrame(table))
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))
@@ -189,6 +195,7 @@ def _no_answer() -> Iterator[str]:
     yield raised(est.margin, "region")
     good = _files()
     yield raised(tu.correct, *good, panel=0.9)
+    yield raised(tu.correct, *good, drift=0.01)
     yield raised(tu.correct, *good, pooling="none")
     yield raised(tu.correct, *good, by="region", sample_of=500)
     yield raised(tu.correct, *good, text="nosuch")

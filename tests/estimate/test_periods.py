@@ -177,7 +177,7 @@ def test_the_report_says_what_must_hold_of_periods(rng, tmp_path):
     moved = [P, P, P[:, ::-1]]
     table, test = series(rng, [0.3] * 3, 300, {1: 40, 3: 40}, moved)
     text = correct(table, test, draws=200).report(tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "change evenly between the audits of 1 and 3" in text
+    assert "Error rates are taken to drift, a recall by about" in text
     assert "checked against the predictions there" in text
 
 
@@ -207,7 +207,7 @@ def test_what_is_published_says_which_periods_were_audited(rng, audits, words, m
 @pytest.mark.usefixtures("few_particles")
 def test_rates_that_drift_are_published_as_such(rng):
     table, test = series(rng, [0.3] * 3, 300, {1: 100, 3: 100}, [P, P, P[:, ::-1]])
-    words = "in periods 1 and 3 (error rates are taken to change evenly between them)"
+    words = "in periods 1 and 3 (error rates are taken to drift, a recall by about"
     assert words in correct(table, test, draws=200).to_markdown()
 
 

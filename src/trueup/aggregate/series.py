@@ -1,10 +1,10 @@
-"""Totals of several periods, with mean values that all of them share.
+"""Totals of several periods, with mean values that all of them share, up to a level.
 
-The mean θ_gh of units of true class g predicted h is one for all periods t. Audited values tell it
-up to μ_g and the cell's own deviation (`means`), normal both; the totals û_t of all periods tell
-more of it:
+Units of true class g predicted h have the mean θ_gh f_tg in period t (f: see `levels`). Audited
+values tell θ up to μ_g and the cell's own deviation (`means`), normal both; the totals û_t of all
+periods tell more of it:
 
-    û_th | M, θ ~ N(Σ_g M_tgh θ_gh, d_th),   d_th = Σ_g M_tgh σ²_gh.
+    û_th | M, θ, f ~ N(Σ_g M_tgh θ_gh f_tg, d_th),   d_th = Σ_g M_tgh σ²_gh.
 
 So θ given the audited values and all û is normal. Given θ the periods are independent. The error of
 θ is the same in every period and does not average out in their sum, as it would if each period drew
@@ -17,25 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from trueup.aggregate.means import Audited, Means, learn_means
+from trueup.aggregate.levels import Levels, covariance, draw_theta, find_levels
+from trueup.aggregate.means import Audited, learn_means
 from trueup.aggregate.values import TAU, Part, draw_totals
-from trueup.numerics.arrays import Floats
+from trueup.numerics.arrays import Floats, Rng
 
 __all__ = ["totals_of_periods"]
+LEAST = 0.02
+"""The lowest level of a period, as the normal distribution allows negative ones."""
 
 
 def totals_of_periods(
-    M: Any,
-    u_hat: Floats,
-    w_hat: Floats,
-    rng: np.random.Generator,
-    signed: bool,
-    audited: Audited,
+    M: Any, u_hat: Floats, w_hat: Floats, rng: Rng, signed: bool, audited: Audited
 ) -> Floats:
     """Draw the totals u (R, T, K) given M (R, T, K, L), û and ŵ (T, L).
 
-    For y ≥ 0 every draw has u ≥ 0. Draws have equal weights: M is not learned from û. Weights
-    p(û | M) left 1 to 10% of the draws, as a few large values decide û.
+    `audited` has the periods as its first axis. For y ≥ 0 every draw has u ≥ 0. Draws have equal
+    weights: M is not learned from û. Weights p(û | M) left 1 to 10% of the draws, as a few large
+    values decide û.
     """
     v = M.sum(axis=3)
     N, y2 = v[0].sum(), w_hat.sum()
@@ -48,41 +47,53 @@ def totals_of_periods(
     if variance <= 1e-12 * y2_bar:  # all values are equal
         return np.asarray(y_bar * v * unit)
     tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
-    expected, squares = M.mean(axis=0).sum(axis=0), w_hat.sum(axis=0)
-    means = learn_means(seen, expected, squares, y_bar, tau2, signed, len(M), rng)
-    theta = _common(M, u_hat, means, rng)
+    expected, K = M.mean(axis=0), v.shape[2]
+    levels = Levels(np.repeat(_of_predictions(M, u_hat)[:, None], K, axis=1), 0.0, 0.0)
+    for last in (False, True):
+        level = levels.f.mean(axis=1)
+        flat = _deflated(seen, np.maximum(levels.f, LEAST))
+        squares = (w_hat / np.maximum(level, LEAST)[:, None] ** 2).sum(axis=0)
+        means = learn_means(flat, expected.sum(axis=0), squares, y_bar, tau2, signed, len(M), rng)
+        if not last:
+            near = (means.known + means.slope * means.m[:, :, None]).mean(axis=0)
+            levels = find_levels(expected, u_hat, means)
+    d = np.einsum("rtgh,gh->rth", M, means.sigma2) * np.maximum(level, LEAST)[:, None] ** 2
+    d = np.where(M[:1].sum(axis=2) > 0, d, 1.0)
+    theta = draw_theta(M, u_hat, d, means, levels, near, rng)
     u = np.empty(v.shape)
     for t in range(M.shape[1]):
         cells = np.ascontiguousarray(M[:, t], dtype=float)
-        part = Part(cells * theta, 0 * cells, cells * means.sigma2, means.m, means.V)
+        f = _common_level(cells * theta, u_hat[t], d[:, t], levels, rng)[:, None, None]
+        own = np.full((len(M), K), levels.own)
+        part = Part(
+            cells * theta * f, cells * theta, cells * means.sigma2 * f**2, np.zeros_like(own), own
+        )
         u[:, t], _ = draw_totals(part, cells, u_hat[t], variance, rng, signed)
     return np.asarray(u * unit)
 
 
-def _common(M: Any, u_hat: Floats, means: Means, rng: np.random.Generator) -> Floats:
-    """Draw θ (R, K, L) given û of all periods.
+def _of_predictions(M: Any, u_hat: Floats) -> Floats:
+    """Levels (T,) with which every predicted class would have the same mean in all periods."""
+    v_hat = M[0].sum(axis=1)
+    mean = u_hat.sum(axis=0) / np.maximum(v_hat.sum(axis=0), 1)
+    expected = v_hat @ mean
+    sure = (np.abs(expected) > 1e-9 * np.abs(u_hat).sum()) & (u_hat.sum(axis=1) * expected > 0)
+    return np.asarray(np.where(sure, u_hat.sum(axis=1) / np.where(sure, expected, 1.0), 1.0))
 
-    θ = c + Gz with z standard normal: K numbers for the classes' means and KL for the cells'.
-    """
-    R, T, K, L = M.shape
-    size = K + K * L
-    G = np.zeros((R, K, L, size))
-    for g in range(K):
-        G[:, g, :, g] = means.slope[:, g] * np.sqrt(means.V[:, g, None])
-        for h in range(L):
-            G[:, g, h, K + g * L + h] = np.sqrt(means.own[:, g, h])
-    centre = means.known + means.slope * means.m[:, :, None]
-    precision = np.broadcast_to(np.eye(size), (R, size, size)).copy()
-    told = np.zeros((R, size))
-    for t in range(T):
-        d = np.einsum("rgh,gh->rh", M[:, t], means.sigma2)
-        some = M[0, t].sum(axis=0) > 0
-        d = np.where(some, d, 1.0)
-        F = np.einsum("rgh,rghz->rhz", M[:, t], G) / np.sqrt(d)[:, :, None]
-        off = (u_hat[t] - np.einsum("rgh,rgh->rh", M[:, t], centre)) * some / np.sqrt(d)
-        precision += np.swapaxes(F, 1, 2) @ F
-        told += np.einsum("rhz,rh->rz", F, off)
-    root = np.linalg.cholesky(precision)
-    half = np.linalg.solve(root, told[:, :, None])
-    z = np.linalg.solve(np.swapaxes(root, 1, 2), half + rng.standard_normal((R, size, 1)))
-    return np.asarray(centre + np.einsum("rghz,rz->rgh", G, z[:, :, 0]))
+
+def _deflated(audited: Audited, f: Floats) -> Audited:
+    """The audited values of all periods, as they would be at the mean level."""
+    t2 = None if audited.t2 is None else (audited.t2 / f[:, :, None] ** 2).sum(axis=0)
+    return Audited(audited.n.sum(axis=0), (audited.t / f[:, :, None]).sum(axis=0), t2)
+
+
+def _common_level(A: Floats, u_hat: Floats, d: Floats, levels: Levels, rng: Rng) -> Floats:
+    """Draw 1 + φ (R,) of a period given its û, for A = Mθ (R, K, L)."""
+    A = np.swapaxes(A, 1, 2)
+    a = A.sum(axis=2)
+    S = covariance(A, d, levels._replace(common=0.0))
+    weight = np.linalg.solve(S, a[:, :, None])[:, :, 0]
+    precision = 1.0 / levels.common + (weight * a).sum(axis=1)
+    mean = 1.0 + (weight * (u_hat - a)).sum(axis=1) / precision
+    drawn = mean + rng.standard_normal(len(A)) / np.sqrt(precision)
+    return np.asarray(np.maximum(drawn, LEAST))

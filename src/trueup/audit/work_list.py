@@ -64,6 +64,11 @@ class Design:
         inside = [*(["predicted classes"] if self.by_prediction else []), *map(repr, self.within)]
         return f"within {', '.join(inside)}" if inside else "at random"
 
+    @property
+    def stratified(self) -> bool:
+        """Whether units were drawn within more than predicted classes, or by size."""
+        return bool(self.within or self.size or self.bands or self.score)
+
 
 def stratum_name(keys: Sequence[str], label: Sequence[Hashable]) -> str:
     """Return a stratum as the work list names it."""

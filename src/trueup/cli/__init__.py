@@ -47,7 +47,7 @@ ESTIMATE = (
 @main.command()
 @takes_tables(required=True)
 @takes(
-    f"{COLUMNS} score by margin period panel strata drawn-within pooling probability cluster "
+    f"{COLUMNS} score by margin period panel drift strata drawn-within pooling probability cluster "
     f"weight count squares {WRITTEN} {ESTIMATE}",
     "judged",
 )
@@ -73,7 +73,8 @@ def correct(
 @main.command()
 @takes_tables(required=True)
 @takes(
-    f"{COLUMNS} score by strata drawn-within count squares {WRITTEN} {CASE} json strict", "judged"
+    f"{COLUMNS} score by strata period drawn-within count squares {WRITTEN} {CASE} json strict",
+    "judged",
 )
 def check(
     predictions: str,

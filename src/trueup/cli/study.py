@@ -55,8 +55,8 @@ def compare(
 @takes_tables(required=False)
 @takes(CASE, "study")
 @takes(
-    f"interest {WRITTEN} half-width cv next certainty worth cost output design allocation method "
-    "replications",
+    f"interest {WRITTEN} half-width cv next certainty period drift worth cost output design "
+    "allocation method replications",
     "plan",
 )
 def plan(
@@ -79,7 +79,8 @@ def plan(
 
     _check_chart(plot)
     cost_, case = _cost(cost), _case(dict(options))
-    if options["half_width"] is None and options["cv"] is None and next_ is None:
+    goals = (options["half_width"], options["cv"], next_, options["period"])
+    if all(goal is None for goal in goals):
         raise OptionError("Give a goal: --half-width, --cv or --next.")
     if output is not None:
         from trueup.present.output import work_list_writer

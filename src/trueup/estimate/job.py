@@ -98,7 +98,8 @@ class Job:
         if self.asked.get("period") is not None:
             from trueup.estimate.periods.estimate import estimate_periods
 
-            return estimate_periods(self.parts[0], settings, self.native, self.asked["panel"])
+            panel, drift = (self.asked.get(name, 0.0) for name in ("panel", "drift"))
+            return estimate_periods(self.parts[0], settings, self.native, panel, drift)
         from trueup.estimate.grouped import estimate_parts
 
         found, pooling, keep = self.parts

@@ -26,10 +26,11 @@ PARTS = ("by", "strata", "period")
 
 def refuse_with_period(asked: Mapping[str, Any]) -> None:
     """Refuse what a series of periods cannot have, before its column stands in for `by`."""
-    given = [name for name in NOT_WITH_PERIOD if asked[name]]
-    if asked["panel"] and asked["period"] is None:
-        panel = asked["panel"]
-        raise OptionError(f"`panel` needs `period`, the column of periods; got {panel:g} alone.")
+    given = [name for name in NOT_WITH_PERIOD if asked.get(name)]
+    for name in ("panel", "drift"):
+        if asked.get(name) and asked["period"] is None:
+            got = f"{asked[name]:g} alone"
+            raise OptionError(f"`{name}` needs `period`, the column of periods; got {got}.")
     if asked["period"] is not None and given:
         raise OptionError(
             f"`period` cannot be combined with `{given[0]}` yet.",

@@ -71,7 +71,8 @@ def over_time(est: Estimate) -> str:
     """Say what is taken for granted of error rates in periods that were not audited."""
     if est.info["drift"] is None:
         return "error rates are taken to be the same in all periods"
-    return "error rates are taken to change evenly between them"
+    points = 100 * est.info["drift"]
+    return f"error rates are taken to drift, a recall by about {points:.2g} points in one period"
 
 
 def drawn(est: Estimate) -> str:

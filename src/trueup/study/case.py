@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,16 @@ TRUTHS = 20
 """Truths drawn from those that a pilot leaves possible."""
 UNITS, FEWEST = 40_000_000, 20
 """Units, over all replications, that `resample` draws; and its replications at least."""
+
+
+def place(classes: Sequence[Hashable], sizes: Floats, interest: Hashable | None) -> int:
+    """Return the place of the class of interest; by default the smallest that there is."""
+    if interest is None:
+        return int(np.where(sizes > 0, sizes, np.inf).argmin())
+    for g, label in enumerate(classes):
+        if label == interest or str(label) == str(interest):
+            return g
+    raise ClassError(f"`interest` must be one of the classes {list(classes)}; got {interest!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +82,7 @@ class Case:
 
     def position(self, interest: Hashable | None) -> int:
         """Return the place of the class of interest; by default the smallest true class."""
-        if interest is None:
-            return int(np.where(self.beta > 0, self.beta, np.inf).argmin())
-        for g, label in enumerate(self.classes):
-            if label == interest or str(label) == str(interest):
-                return g
-        raise ClassError(
-            f"`interest` must be one of the classes {list(self.classes)}; got {interest!r}."
-        )
+        return place(self.classes, self.beta, interest)
 
     def sums(self, rng: Rng) -> tuple[Floats, Floats]:
         """Return Σy and Σy² per predicted class; for an assumed population, of one replication."""

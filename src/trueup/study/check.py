@@ -15,10 +15,15 @@ from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
 from trueup.estimate.doubts.cautions import correction_warning
 from trueup.estimate.methods import estimate
-from trueup.estimate.options import refuse_drawn_within
+from trueup.estimate.options import (
+    refuse_drawn_within,
+    refuse_list_with_period,
+    refuse_with_period,
+)
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
 from trueup.study import findings as ask
+from trueup.study.check_periods import check_periods
 from trueup.study.findings import Finding
 from trueup.study.sensitivity import MUCH, sensitivity
 
@@ -60,6 +65,7 @@ def check(
     id: str | None = None,
     by: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    period: str | None = None,
     drawn_within: str | Sequence[str] | None = None,
     overlap: bool | None = None,
     classes: Sequence[Hashable] | None = None,
@@ -78,6 +84,7 @@ def check(
     With `by` or `strata`, also report whether error rates differ between them, whether the audited
     units are spread over them like the population, and which have no audited unit. A test set drawn
     within columns (`drawn_within`) need only look like the population within each of their strata.
+    With `period`, report whether audits agree, and which periods are unlike the audited ones.
     """
     from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather, gather_groups
@@ -94,6 +101,8 @@ def check(
     columns = Columns(predicted, true, value, id, drawn_within=drawn_within, score=score)  # type: ignore[arg-type]
     asked: dict[str, Any] = {"count": count, "design": design or "random", "value": value}
     asked["drawn_within"] = columns.drawn_within
+    asked["period"] = period
+    refuse_with_period(asked | {"by": by, "strata": strata})
     if columns.others:
         refuse_with_others(asked, columns)
     elif columns.score:
@@ -102,6 +111,8 @@ def check(
     absent: list[str] = []
     if drawn := read_design(population, audited, columns, design):
         absent = absent_units(drawn[0], audited)
+        if drawn[0].stratified:
+            refuse_list_with_period(period, audited.name, drawn[0].words)
         design = "by_prediction" if drawn[0].by_prediction or drawn[0].size else "random"
         columns = replace(columns, id=columns.id or drawn[0].id, drawn_within=drawn[0].within)
         if drawn[0].score:
@@ -110,13 +121,19 @@ def check(
     refuse_drawn_within(columns, design, regression=isinstance(prior, Regression))
     inside = design != "shifted" if overlap is None else overlap
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
+    found: GroupCounts | None = None
+    if period is not None:
+        found = gather_groups(
+            population, audited, replace(columns, by=(period,)), overlap=inside, **how
+        )
+        options: Any = {"design": design, "prior": prior, "interval": interval}
+        return Check(tuple(check_periods(found, overlap=inside, **options)))
     within = bool(columns.drawn_within)
     if value is None:
         columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
     counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
     if within and counts.bands is not None and counts.bands.strata > 1:
         counts = replace(counts, within=_by_stratum(counts))
-    found = None
     if parts.parts:
         columns = replace(
             columns,

@@ -119,7 +119,7 @@ def parts(found: GroupCounts, design: str) -> list[Finding]:
             words = f"cannot be seen: too few audited units, or all in one of the {kind}"
             findings.append(Finding(question, None, False, words))
         else:
-            findings.append(_evidence(question, evidence, answer))
+            findings.append(evidence_of(question, evidence, answer))
         share = counts.v_hat.sum(axis=1) / counts.v_hat.sum()
         never = np.flatnonzero(counts.n.sum(axis=(1, 2)) == 0)
         shares = {" / ".join(map(str, part.labels[b])): float(share[b]) for b in never}
@@ -133,7 +133,8 @@ def parts(found: GroupCounts, design: str) -> list[Finding]:
     return findings
 
 
-def _evidence(question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL) -> Finding:
+def evidence_of(question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL) -> Finding:
+    """Say how much a p-value shows; below `bound` with what to do about it."""
     p, seen = evidence.p_value, evidence.p_value < bound
     words = f"no sign of it (p = {p:.2g})"
     if p <= WEAK:
@@ -212,9 +213,9 @@ def values(counts: Counts, settings: Settings) -> list[Finding]:
         )
     found = []
     if within is not None:
-        found.append(_evidence("values differ by prediction", within, answers[0], DIFFERENT))
+        found.append(evidence_of("values differ by prediction", within, answers[0], DIFFERENT))
     if follow is not None:
-        found.append(_evidence("true classes depend on the value", follow, answers[1]))
+        found.append(evidence_of("true classes depend on the value", follow, answers[1]))
     return found
 
 

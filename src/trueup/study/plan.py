@@ -23,6 +23,7 @@ from trueup.read.formats.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
 from trueup.study.plans.half_width import Search
+from trueup.study.plans.next_audit import plan_next_audit
 from trueup.study.plans.next_units import Next, label_costs, next_units, positions
 from trueup.study.plans.result import Plan
 
@@ -41,6 +42,8 @@ def plan(
     cv: float | None = None,
     next: int | None = None,
     certainty: int = 0,
+    period: str | None = None,
+    drift: float | None = None,
     interest: Hashable | Sequence[Hashable] | None = None,
     predicted: str = "predicted",
     true: str = "true",
@@ -71,6 +74,8 @@ def plan(
 ) -> Plan:
     """Plan how many units to label for a wanted precision, from which classes, and which next.
 
+    With `period`, plan when to audit again.
+
     Parameters
     ----------
     predictions, test_set : path or dataframe, optional
@@ -88,6 +93,13 @@ def plan(
     certainty : int
         Audit this many of the largest units for certain and plan for the rest: worth it when a
         few units hold much of the total.
+    period : str, optional
+        Column with the period of each unit, in both tables: how the interval of the latest period
+        grows with the time since the last audit (see docs/periods.md). The goal, if any, is for
+        that interval; `design` is how the test set was drawn.
+    drift : float, optional
+        With `period`: how far a recall may move in one period, as a standard deviation; 0.005 is
+        half a point. By default several are shown.
     interest : hashable, optional
         The class whose count or total matters; by default the smallest. With `next` there may be
         several: each label serves the one with the largest coefficient of variation.
@@ -125,10 +137,21 @@ def plan(
     >>> 400 < found.best["n"] < 700
     True
     """
-    _check_goal(half_width, cv, next, cost, allocations)
+    _check_goal(half_width, cv, next if period is None else 1, cost, allocations)
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
+    if period is not None or drift is not None:
+        other = {"next": next, "certainty": certainty or None, "P": P, "base_rates": base_rates}
+        other |= {"N": N, "values": values, "worth": worth, "test_base_rates": test_base_rates}
+        series = Columns(predicted, true, value, id, (period,) if period else ())
+        return plan_next_audit(
+            (predictions, test_set), series, other,
+            drift=drift, goal=(half_width, cv), interest=interest, classes=classes,
+            missing=missing, overlap=overlap, progress=progress,
+            options={"design": design, "method": method, "prior": prior, "draws": draws,
+                     "interval": interval, "seed": seed},
+        )  # fmt: skip
     how: Any = {"design": design, "interval": interval}
     settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
     columns = Columns(predicted, true, value, id)

@@ -5,6 +5,7 @@ several audits that differ, error rates drift as fast as these show. The joint
 draws of all periods give levels, changes and growth (see docs/periods.md).
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,8 @@ so many draws of the error rates."""
 class Series(NamedTuple):
     """Draws of every period (R, T, K), and of P (R, K, K) where it is one for all.
 
-    `step` is the median step of the log odds, `drift` is δ, None where rates do not drift, and
-    `unlike` the periods whose predictions do not fit.
+    `step` is the median step of the log odds; `drift` how far a recall moves in one period, None
+    where rates do not drift; and `unlike` the periods whose predictions do not fit.
     """
 
     u: Floats
@@ -44,48 +45,68 @@ class Series(NamedTuple):
     unlike: list[int]
 
 
-def draw_periods(
-    counts: Counts, at: Floats, settings: Settings, panel: float = 0.0, drifting: bool = False
-) -> Series:
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed of a series.
+
+    `panel` is the share of units that stay from one period to the next, `drift` how far a recall
+    may move in one period, and `differ` whether audits do, so that error rates drift. The last
+    `ahead` periods are still to come: nothing is learned from them.
+    """
+
+    panel: float = 0.0
+    drift: float = 0.0
+    differ: bool = False
+    ahead: int = 0
+
+
+def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assumed) -> Series:
     """Draw the counts or totals of every period; the first axis of `counts` are the periods.
 
-    `at` (T,) is when each period is, in periods; `panel` the share of units that stay from one
-    period to the next, and `drifting` whether audits differ, so that error rates drift.
+    `at` (T,) is when each period is, in periods.
     """
     rest, known = split(counts, settings.overlap)
     rng, R = settings.rng, settings.draws
     v, a = rest.v_hat.astype(float), counts.n.sum(axis=2) * float(settings.from_population)
     size = _size(len(at), counts.K, PARTICLES)
-    P, delta = _rates(counts, at, settings, size, drifting)
+    seen = len(at) - assumed.ahead
+    P, drift = _rates(counts, at, settings, size, assumed)
     _tell(settings, 0.3)
-    path, sigma = rates.draw_path(P, v, a, np.diff(at), rng)
+    path, sigma = rates.draw_path(P, v, a, np.diff(at), rng, seen)
     some = []
     for done in range(0, R, size):
         some.append(path.draw(rng))
         _tell(settings, 0.4 + 0.6 * min((done + size) / R, 1.0))
     P = np.concatenate([P] * len(some))[:R]
-    u = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, panel) + known
-    unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v, rng)
-    return Series(u, P if P.ndim == 3 else None, float(min(size, R)), sigma, delta, unlike)
+    u = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, assumed.panel) + known
+    unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v[:seen], rng)
+    return Series(u, P if P.ndim == 3 else None, float(min(size, R)), sigma, drift, unlike)
 
 
 def _rates(
-    counts: Counts, at: Floats, settings: Settings, size: int, drifting: bool
+    counts: Counts, at: Floats, settings: Settings, size: int, assumed: Assumed
 ) -> tuple[Floats, float | None]:
-    """Draw the error rates: one matrix (R, K, K), or one for every period (R, T, K, K), and δ."""
+    """Draw the error rates: one matrix (R, K, K), or one for every period (R, T, K, K).
+
+    Also return how far a recall moves in one period, if rates drift.
+    """
     audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
     n, alpha, rng = counts.n[audited], settings.prior.alpha, settings.rng
-    together = [[i] for i in range(len(n))] if drifting else [[*range(len(n))]]
+    together = [[i] for i in range(len(n))] if assumed.differ else [[*range(len(n))]]
     if settings.from_population:
-        q = rates.draw_predicted(counts.v_hat.astype(float), np.diff(at), size, rng)[:, audited]
+        v_hat = counts.v_hat.astype(float)[: len(at) - assumed.ahead]
+        q = rates.draw_predicted(v_hat, np.diff(at)[: len(v_hat) - 1], size, rng)[:, audited]
         random = settings.design == "random"
         drawn = [rates.draw_rates(n[some], q[:, some], alpha, rng, random) for some in together]
     else:
         drawn = [draw_dirichlet(alpha + n[some].sum(axis=0), size, rng) for some in together]
-    if not drifting:
+    if not assumed.differ and not assumed.drift:
         return drawn[0], None
-    units = n.sum(axis=2)
-    return rates.drifting(np.stack(drawn, axis=1), at[audited], at, units, rng)
+    P = np.stack(drawn * (1 if assumed.differ else len(n)), axis=1)
+    step = rates.drift_given(P, assumed.drift)
+    if assumed.differ:
+        step = np.maximum(step, rates.drift_seen(P, at[audited], n.sum(axis=2)))
+    return rates.drifting(P, at[audited], at, step, rng), rates.in_points(P, step)
 
 
 def _size(T: int, K: int, most: int) -> int:
@@ -119,8 +140,7 @@ def _allocated(
     rng = settings.rng
     audited = None
     if settings.values_carry and counts.t is not None:
-        t2 = None if counts.t2 is None else counts.t2.sum(axis=0)
-        audited = Audited(counts.n.sum(axis=0), counts.t.sum(axis=0), t2)
+        audited = Audited(counts.n, counts.t, counts.t2)
     carried, T = _Carried(panel, rng), beta.shape[1]
     M = np.stack([carried.allocate(_columns(beta, P, t), rest.v_hat[t]) for t in range(T)], axis=1)
     if rest.u_hat is None:

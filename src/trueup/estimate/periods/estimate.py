@@ -16,9 +16,10 @@ from trueup.estimate.doubts import Evidence
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.methods import finish
-from trueup.estimate.periods.draw import draw_periods
+from trueup.estimate.periods.draw import Assumed, draw_periods
 from trueup.estimate.periods.labels import when
 from trueup.estimate.result import Estimate
+from trueup.numerics.arrays import Floats, Integers
 from trueup.text import listed
 
 LIKELY = 0.05
@@ -29,36 +30,26 @@ SEEN, MUCH = 2.8, 0.1
 
 
 def estimate_periods(
-    found: GroupCounts, settings: Settings, native: Callable[..., Any], panel: float
+    found: GroupCounts,
+    settings: Settings,
+    native: Callable[..., Any],
+    panel: float,
+    drift: float = 0.0,
 ) -> Estimate:
     """Estimate every period, and the whole as their sum."""
-    groups, whole = found.groups, found.whole
-    _check(settings, panel)
+    groups = found.groups
+    _check(settings, panel, drift)
+    counts, at, order = in_order(found, settings, drift)
     labels = [label[0] for label in groups.labels]
-    at = when(labels)
-    order = np.argsort(at)
-    counts = groups.counts.part(order)
-    if not groups.placed:
-        if settings.design != "shifted":
-            raise DataError(
-                f"The test set must have the column {groups.columns[0]!r}, or an `id` that leads "
-                f"to it: with design {settings.design!r} it shows the base rates of its period.",
-                hint="if the test set is from none of these periods, use design='shifted'.",
-            )
-        n = np.zeros_like(counts.n)
-        n[0] = whole.n  # when it was drawn does not matter: it has error rates only
-        counts = replace(counts, n=n)
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
-    if not len(audits):
-        raise DataError("At least one period must have audited units; none has.")
     evidence = rates_differ(counts.n[audits], counts.classes, "periods")
-    drifting = evidence is not None and evidence.p_value < LIKELY
-    series = draw_periods(counts, at[order], settings, panel, drifting)
+    differ = evidence is not None and evidence.p_value < LIKELY
+    series = draw_periods(counts, at, settings, Assumed(panel, drift, differ))
     draws = np.empty_like(series.u)
     draws[:, order] = series.u
     named = [labels[order[t]] for t in audits]
-    told = _doubts(counts, audits, named, settings)
-    told += _assumed(counts, audits, named, settings, evidence if drifting else None)
+    told = design_of_audits(counts, audits, named, settings)
+    told += _assumed(counts, audits, named, settings, drift, evidence if differ else None)
     told += [_unlike(labels[order[t]]) for t in series.unlike]
     every = summary(draws, settings.interval, discrete=not counts.totals)
     numbers = {"naive": groups.counts.naive} | every
@@ -76,11 +67,40 @@ def estimate_periods(
         "warnings": told,
     }
     answer = Answer(draws.sum(axis=1), series.P, info=info)
-    result = finish(answer, whole, settings, native, periods=True)
+    result = finish(answer, found.whole, settings, native, periods=True)
     return replace(result, groups=GroupFigures(groups.columns, groups.labels, numbers, draws))
 
 
-def _check(settings: Settings, panel: float) -> None:
+def in_order(
+    found: GroupCounts, settings: Settings, drift: float = 0.0
+) -> tuple[Counts, Floats, Integers]:
+    """Return the counts of the periods in order, when these are, and the places of their labels."""
+    groups, whole = found.groups, found.whole
+    at = when([label[0] for label in groups.labels])
+    order = np.argsort(at)
+    counts = groups.counts.part(order)
+    if not groups.placed:
+        if settings.design != "shifted":
+            raise DataError(
+                f"The test set must have the column {groups.columns[0]!r}, or an `id` that leads "
+                f"to it: with design {settings.design!r} it shows the base rates of its period.",
+                hint="if the test set is from none of these periods, use design='shifted'.",
+            )
+        if drift:
+            raise OptionError(
+                f"`drift` needs to know when units were audited; the test set has no column "
+                f"{groups.columns[0]!r}.",
+                hint="leave `drift` out, or add that column to the test set.",
+            )
+        n = np.zeros_like(counts.n)
+        n[0] = whole.n  # when it was drawn does not matter: it has error rates only
+        counts = replace(counts, n=n)
+    if not counts.n.any():
+        raise DataError("At least one period must have audited units; none has.")
+    return counts, at[order], order
+
+
+def _check(settings: Settings, panel: float, drift: float) -> None:
     wrong = {
         f"method {settings.asked!r}": settings.asked not in ("auto", "joint", "full"),
         "noise=False": not settings.noise,
@@ -102,10 +122,21 @@ def _check(settings: Settings, panel: float) -> None:
             f"`panel` must be a share of units, from 0 to below 1; got {panel!r}.",
             hint="give the share of a period's units that are also in the next one.",
         )
+    check_drift(drift)
 
 
-def _doubts(
-    counts: Counts, audits: Any, named: Sequence[Hashable], settings: Settings
+def check_drift(drift: float) -> None:
+    """Refuse a drift that cannot be."""
+    if not 0 <= drift <= 0.2:
+        raise OptionError(
+            f"`drift` must be how far a recall may move in one period, from 0 to 0.2; got "
+            f"{drift!r}.",
+            hint="0.005 is half a percentage point, as a standard deviation.",
+        )
+
+
+def design_of_audits(
+    counts: Counts, audits: Integers, named: Sequence[Hashable], settings: Settings
 ) -> list[str]:
     """Say when units called a random sample of their period do not look like one."""
     if settings.design != "random":
@@ -123,6 +154,7 @@ def _assumed(
     audits: Any,
     named: Sequence[Hashable],
     settings: Settings,
+    drift: float,
     evidence: Evidence | None,
 ) -> list[str]:
     """Name what has to hold where little shows it, or what the audits say against it."""
@@ -132,6 +164,8 @@ def _assumed(
             f"{evidence.p_value:.2g}): {evidence.words}. Between audits they are interpolated; the "
             "intervals of later periods grow with the time since the last audit."
         ]
+    if drift:
+        return []
     if len(named) > 1:
         n = counts.n[audits]
         total = n.sum(axis=(0, 2))
@@ -152,7 +186,8 @@ def _assumed(
         where = "the test set is from elsewhere"
     return [
         f"Error rates are assumed to be the same in all periods: {where}, so that nothing "
-        "shows whether they drift. Audit another period to find out."
+        "shows whether they drift. Audit another period to find out, or say how far a recall may "
+        "move in one period (`drift`)."
     ]
 
 

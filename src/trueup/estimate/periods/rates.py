@@ -6,8 +6,8 @@ neighbours', as they walk like base rates. So P_gh ∝ c_gh q_h over h, and one 
 periods. What the other periods would add about c is not used (the model is "cut" there: Plummer
 2015). It is little, and K² numbers that all periods inform could not be learned in seconds.
 
-Audits that differ have a P each. Between two of them log odds are interpolated; before the first
-and after the last the log odds of recalls walk on with the step δ that the audits show.
+Audits that differ have a P each. Between two of them log odds are interpolated, and besides log
+odds of recalls walk, with the step that the audits show or that is given (`drift`).
 """
 
 import numpy as np
@@ -47,13 +47,20 @@ def draw_predicted(v_hat: Floats, gaps: Floats, size: int, rng: Rng) -> Floats:
     return path.take(_draw_steps(path.log_likelihood, size, rng)).draw(rng)
 
 
-def draw_path(P: Floats, v: Floats, a: Floats, gaps: Floats, rng: Rng) -> tuple[Path, float]:
+def draw_path(
+    P: Floats, v: Floats, a: Floats, gaps: Floats, rng: Rng, seen: int
+) -> tuple[Path, float]:
     """Draw σ by its mean log likelihood over some P, and find the path of each P.
 
-    Returns the path and the median of σ. `v` and `a` are as in `find_path`.
+    Returns the path and the median of σ. `v` and `a` are as in `find_path`; σ is learned from the
+    first `seen` periods.
     """
-    few = P[:SOME]
-    fit = [find_path(few, v, a, np.full(len(few), step), gaps).log_likelihood for step in STEPS]
+    few = P[:SOME] if P.ndim == 3 else P[:SOME, :seen]
+    first = (v[:seen], a[:seen])
+    fit = [
+        find_path(few, *first, np.full(len(few), step), gaps[: seen - 1]).log_likelihood
+        for step in STEPS
+    ]
     sigma = STEPS[_draw_steps(np.mean(fit, axis=1), len(P), rng)]
     return find_path(P, v, a, sigma, gaps), float(np.median(sigma))
 
@@ -65,30 +72,52 @@ def _draw_steps(log_likelihood: Floats, size: int, rng: Rng) -> Integers:
     return np.asarray(rng.choice(len(STEPS), size, p=weight / weight.sum()))
 
 
-def drifting(
-    P: Floats, audits: Floats, at: Floats, units: Integers, rng: Rng
-) -> tuple[Floats, float]:
-    """Return rates for every period (R, T, K, K) from those of each audit (R, A, K, K), and δ.
+def drift_seen(P: Floats, audits: Floats, units: Integers) -> Floats:
+    """Return how far log odds of recalls (K,) step in one period, from the P of each audit.
 
-    δ² is the mean squared change of a recall's log odds over the usual time between two audits, by
-    `units` (A, K), the test units of each class.
+    P is (R, A, K, K). The step is one for all classes: its square is the mean squared change from
+    audit to audit, by `units` (A, K), the test units of each class.
     """
-    usual = float(np.diff(audits).mean())
-    recall = np.clip(np.diagonal(P, axis1=2, axis2=3), 1e-6, 1 - 1e-6)
-    odds = np.log(recall / (1 - recall))
-    change = np.diff(odds.mean(axis=0), axis=0) / np.sqrt(np.diff(audits) / usual)[:, None]
+    recall = _recalls(P)
+    odds = np.log(recall / (1 - recall)).mean(axis=0)
+    change = np.diff(odds, axis=0) / np.sqrt(np.diff(audits))[:, None]
     weight = np.minimum(units[1:], units[:-1]) + 1e-9
-    delta = float(np.sqrt((weight * change**2).sum() / weight.sum()))
-    logs, K = np.log(np.maximum(P, 1e-12)), P.shape[-1]
-    beyond = rng.standard_normal((2, len(P), K))
-    found = np.empty((len(P), len(at), K, K))
-    for t, now in enumerate(at):
-        j = int(np.clip(np.searchsorted(audits, now) - 1, 0, len(audits) - 2))
-        share = np.clip((now - audits[j]) / (audits[j + 1] - audits[j]), 0.0, 1.0)
-        rows = (1 - share) * logs[:, j] + share * logs[:, j + 1]
-        outside = max(audits[0] - now, now - audits[-1], 0.0)
-        step = delta * np.sqrt(outside / usual) * beyond[int(now > audits[0])]
-        rows[:, np.arange(K), np.arange(K)] += step
-        rows = np.exp(rows - rows.max(axis=2, keepdims=True))
-        found[:, t] = rows / rows.sum(axis=2, keepdims=True)
-    return found, delta
+    return np.full(P.shape[-1], np.sqrt((weight * change**2).sum() / weight.sum()))
+
+
+def drift_given(P: Floats, drift: float) -> Floats:
+    """Return the step of log odds (K,) at which every recall moves by `drift` in one period."""
+    return np.asarray(drift / _slope(P))
+
+
+def in_points(P: Floats, step: Floats) -> float:
+    """Return how far a recall moves in one period, in the class where it moves most."""
+    return float((step * _slope(P)).max())
+
+
+def drifting(P: Floats, audits: Floats, at: Floats, step: Floats, rng: Rng) -> Floats:
+    """Return rates for every period (R, T, K, K) from those of each audit (R, A, K, K).
+
+    Between two audits log odds are interpolated, outside they stay. Log odds of recalls walk
+    besides, with `step` (K,) for one period; the walk is 0 in every audit.
+    """
+    share = np.stack([np.interp(at, audits, one) for one in np.eye(len(audits))], axis=1)
+    R, K = len(P), P.shape[-1]
+    gaps = np.concatenate([[0.0], np.diff(at)])
+    walk = np.cumsum(rng.standard_normal((R, len(at), K)) * np.sqrt(gaps)[:, None], axis=1)
+    walk -= np.einsum("ta,rag->rtg", share, walk[:, np.searchsorted(at, audits)])
+    rows = np.einsum("ta,ragh->rtgh", share, np.log(np.maximum(P, 1e-12)))
+    rows[:, :, np.arange(K), np.arange(K)] += step * walk
+    rows = np.exp(rows - rows.max(axis=3, keepdims=True))
+    return np.asarray(rows / rows.sum(axis=3, keepdims=True))
+
+
+def _recalls(P: Floats) -> Floats:
+    return np.clip(np.diagonal(P, axis1=-2, axis2=-1), 1e-6, 1 - 1e-6)
+
+
+def _slope(P: Floats) -> Floats:
+    """How far each recall (K,) moves where its log odds move by 1, but 0.01 at least."""
+    recall = _recalls(P)
+    moves = (recall * (1 - recall)).reshape(-1, P.shape[-1]).mean(axis=0)
+    return np.asarray(np.maximum(moves, 0.01))

@@ -78,13 +78,22 @@ def comparison_chart(rows: Sequence[dict[str, Any]], interval: float) -> Any:
 
 
 def precision_chart(
-    points: Sequence[dict[str, Any]], target: float | None, what: str, interval: float
+    points: Sequence[dict[str, Any]],
+    target: float | None,
+    what: str,
+    interval: float,
+    across: str = "test units",
 ) -> Any:
-    """Draw the expected half-width against the number of test units, per allocation."""
+    """Draw the expected half-width against the number of test units, per allocation.
+
+    Or against time (`across`), which has no log scale: it may be 0.
+    """
     alt = load_altair()
     data = alt.Data(values=list(points))
     base = alt.Chart(data).encode(
-        x=alt.X("n:Q", title="test units", scale=alt.Scale(type="log")),
+        x=alt.X(
+            "n:Q", title=across, scale=alt.Scale(type="log" if across == "test units" else "linear")
+        ),
         color=alt.Color("allocation:N", title=None),
     )
     chart = base.mark_line(point=True).encode(

@@ -9,7 +9,7 @@ import numpy as np
 from trueup.errors import EstimateError, TrueupError
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.result import Estimate
-from trueup.present.evidence import drawn, population
+from trueup.present.evidence import drawn, over_time, population
 from trueup.present.markup import Markup, join, listing, table, tag
 from trueup.present.reproduce import (
     command_line,
@@ -160,11 +160,10 @@ def method(est: Estimate) -> Markup:
         told = f"The audited units were {drawn(est)}, and chance alone chose them."
         more = [told if text.startswith("The test set is a random draw") else text for text in more]
     if (audited := est.info.get("audited_periods")) is not None:
-        several = f"change evenly between the audits of {_named(audited)}"
-        rates = several if est.info["drift"] is not None else "are the same in all periods"
+        rates = over_time(est).capitalize()
         where = f"That holds within the audited periods, here {_named(audited)}. "
         more.append(
-            f"{where if audited else ''}Error rates {rates}; base rates move from period to period "
+            f"{where if audited else ''}{rates}; base rates move from period to period "
             "as far as the data say."
         )
     elif est.groups is not None:
