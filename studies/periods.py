@@ -1,6 +1,7 @@
 """One audit or two, 24 months: how well levels and 12-month growth are known.
 
     python studies/periods.py [--replications 40] [--only constant] [--classes 2]
+    python studies/periods.py --values season [...]
 
 Months of 2,000 units; the audit is of 200 in month 6, or of 100 each in months 6 and 18. Base rates
 are constant, trending, seasonal or jumping; error rates are constant, or drift (the recall of the
@@ -8,6 +9,10 @@ first class falls by 0.8 points a month). Printed are the coverage of 95% interv
 12-month growth, and our mean squared error over that of others (growth: median over cells):
 naive; calibration carried over (Pr(true | predicted) of the audit); inversion (P of the audit); and
 the audited month's calibrated level plus inverted changes, as in Kloos (2021).
+
+With --values it is totals: lognormal values, in the first class three times as large and more
+spread, that stay as they are (same), rise by 3% a month in all classes (rising) or in the first
+alone (first), or are 1.8 times as large in November and December (season).
 """
 
 from __future__ import annotations
@@ -26,7 +31,24 @@ from trueup.verify.populations import grouped, months
 MONTHS, UNITS = 24, 2000
 KINDS = ("constant", "trend", "seasonal", "jump", "drift")
 AUDITS: dict[str, dict[int, int]] = {"200 in 6": {6: 200}, "100 in 6, 18": {6: 100, 18: 100}}
+VALUES = ("same", "rising", "first", "season")
 Floats = NDArray[np.float64]
+
+
+def values(kind: str | None, s: Any, rng: np.random.Generator) -> Floats:
+    """Values (T, N) of units of true classes s (T, N)."""
+    if kind is None:
+        return np.ones(s.shape)
+    month = np.arange(MONTHS)[:, None]
+    level = {
+        "same": 1.0,
+        "rising": 1.03**month,
+        "first": np.where(s == 0, 1.03**month, 1.0),
+        "season": np.where(month % 12 >= 10, 1.8, 1.0),
+    }[kind]
+    spread = np.where(s == 0, 1.0, 0.5)
+    mean = np.where(s == 0, 3.0, 1.0)
+    return np.asarray(level * mean * rng.lognormal(-(spread**2) / 2, spread))
 
 
 def one_series(kind: str, K: int, audits: dict[int, int], rng: np.random.Generator) -> Any:
@@ -55,23 +77,27 @@ def growths(x: Floats) -> Floats:
     return np.asarray(x[..., 12:, :] / np.maximum(x[..., :-12, :], 1.0) - 1)
 
 
-def study(kind: str, K: int, audits: dict[int, int], replications: int, seed: int) -> str:
+def study(
+    kind: str, K: int, audits: dict[int, int], valued: str | None, replications: int, seed: int
+) -> str:
     """Run one setting; return its row."""
     rng = np.random.default_rng(seed)
     covered, errors = [], []
     for _ in range(replications):
         s, s_hat, where = one_series(kind, K, audits, rng)
-        month = np.repeat(np.arange(MONTHS), UNITS)
-        table = pa.table({"month": month, "predicted": s_hat.ravel()})
+        month, y = np.repeat(np.arange(MONTHS), UNITS), values(valued, s, rng)
+        table = pa.table({"month": month, "predicted": s_hat.ravel(), "y": y.ravel()})
+        if valued is None:
+            table = table.drop_columns("y")
         rows = np.concatenate([UNITS * t + i for t, i in where.items()])
         test = table.take(rows).append_column("true", pa.array(s.ravel()[rows]))
         est = tu.correct(
             table, test, period="month", classes=list(range(K)), draws=2000,
-            seed=int(rng.integers(2**31)),
+            value=valued and "y", seed=int(rng.integers(2**31)),
         )  # fmt: skip
         assert est.groups is not None
         u = est.groups.draws
-        v, v_hat = (np.stack([np.bincount(x[t], minlength=K) for t in range(MONTHS)]).astype(float)
+        v, v_hat = (np.stack([np.bincount(x[t], y[t], K) for t in range(MONTHS)])
                     for x in (s, s_hat))  # fmt: skip
         inside = []
         for draws, truth in ((u, v), (growths(u), growths(v))):
@@ -96,6 +122,7 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=40)
     parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--classes", type=int, choices=(2, 4, 8, 15))
+    parser.add_argument("--values", choices=VALUES)
     parser.add_argument("--seed", type=int, default=2021)
     given = parser.parse_args()
     warnings.simplefilter("ignore", tu.TrueupWarning)
@@ -106,7 +133,7 @@ def main() -> None:
             for name, audits in AUDITS.items():
                 if kind == "drift" and len(audits) == 1:
                     continue
-                row = study(kind, K, audits, given.replications, given.seed)
+                row = study(kind, K, audits, given.values, given.replications, given.seed)
                 print(f"{K} {kind:10s} {name:13s} {row}", flush=True)
 
 

@@ -146,6 +146,10 @@ def _periods() -> Iterator[str]:
     audit["true"] = ["a"] * 200 + ["b"] * 200
     options = {"period": "month", "draws": 200, "seed": 1}
     yield from warned(tu.correct, pl.DataFrame(table), pl.DataFrame(audit), **options)
+    few = ["a"] * 2100 + ["b"] * 900 + ["a"] * 1400 + ["b"] * 1600  # 'a' may be absent in month 2
+    yield from warned(
+        tu.correct, pl.DataFrame(table | {"predicted": few}), pl.DataFrame(audit), **options
+    )
     later = audit | {"month": [2] * 400, "predicted": ["a"] * 60 + ["b"] * 140 + ["b"] * 200}
     both = pl.concat([pl.DataFrame(audit), pl.DataFrame(later)])
     table["predicted"] = ["a"] * 2100 + ["b"] * 900 + ["a"] * 450 + ["b"] * 2550
@@ -163,6 +167,7 @@ def _periods() -> Iterator[str]:
     yield raised(tu.correct, pl.DataFrame(table), both.drop("month"), **elsewhere)
     yield raised(tu.plan, pl.DataFrame(table), both, period="month", next=10)
     yield raised(tu.plan, pl.DataFrame(table), period="month")
+    yield raised(tu.plan, pl.DataFrame(table), both, score="month", cv=0.1)
     yield raised(est.add, pl.DataFrame(table))
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.estimate.test_periods import correct, few_particles, series
+from tests.estimate.test_periods import P, correct, few_particles, series
 
 import trueup as tu
 from trueup.errors import DataError, OptionError
+from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.periods.rates import drift_given, drift_seen, drifting, in_points
 
 __all__ = ["few_particles"]
@@ -95,3 +96,38 @@ def test_bad_drift(rng):
         correct(table, test.drop("month"), design="shifted", drift=0.01)
     with pytest.raises(DataError, match="must have the column 'month'"):
         correct(table, test.drop("month"), drift=0.01)
+
+
+def by_prediction(rng, shares, rates, n):
+    """Audited units (A, 2, 2), n of each predicted class, and the units they were drawn from."""
+    audits, v_hat = [], []
+    for share, p in zip(shares, rates, strict=True):
+        s = (rng.random(2000) >= share).astype(int)
+        s_hat = (rng.random(2000) >= p[s, 0]).astype(int)
+        found = np.zeros((2, 2), dtype=int)
+        for h in range(2):
+            units = rng.choice(np.flatnonzero(s_hat == h), n, replace=False)
+            np.add.at(found, (s[units], h), 1)
+        audits.append(found)
+        v_hat.append(np.bincount(s_hat, minlength=2))
+    return np.array(audits), np.array(v_hat)
+
+
+def test_audits_by_prediction_of_other_base_rates_do_not_differ(rng):
+    """With shares of 20% and 50%, a test for random units found 15 of 20 to differ."""
+    sets = [by_prediction(rng, [0.2, 0.5], [P, P], 75) for _ in range(20)]
+    p = np.array([rates_differ(n, [0, 1], v_hat=v).p_value for n, v in sets])
+    assert (p < 0.05).sum() <= 6
+    assert np.mean([rates_differ(n, [0, 1]).p_value < 0.05 for n, _ in sets]) > 0.5
+    worse = np.array([[0.5, 0.5], [0.15, 0.85]])
+    sets = [by_prediction(rng, [0.2, 0.5], [P, worse], 150) for _ in range(5)]
+    assert all(rates_differ(n, [0, 1], v_hat=v).p_value < 0.05 for n, v in sets)
+
+
+def test_a_class_that_may_be_absent_is_named(rng):
+    """Where no unit has a class, only wrong predictions name it: intervals lie above 0."""
+    table, test = series(rng, [0.4, 0.4, 0.0, 0.5], 2000, {1: 150})
+    told = [words for words in correct(table, test, draws=200).info["warnings"] if "zero" in words]
+    assert [words.split(" from zero in ")[1].split(":")[0] for words in told] == ["3"]
+    table, test = series(rng, [0.4, 0.4, 0.4, 0.5], 2000, {1: 150})
+    assert not any("zero" in words for words in correct(table, test, draws=200).info["warnings"])

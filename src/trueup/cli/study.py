@@ -55,7 +55,7 @@ def compare(
 @takes_tables(required=False)
 @takes(CASE, "study")
 @takes(
-    f"interest {WRITTEN} half-width cv next certainty period drift worth cost output design "
+    f"interest {WRITTEN} half-width cv next certainty period drift score worth cost output design "
     "allocation method replications",
     "plan",
 )
@@ -152,7 +152,7 @@ def _case(options: dict[str, Any]) -> dict[str, Any]:
 
     rates, spread, means = (options.pop(name) for name in ("rates", "spread", "means"))
     predictions, shares = options["predictions"], options["base_rates"]
-    if predictions is None or options["test_set"] is None:
+    if (predictions is None or options["test_set"] is None) and not options.get("score"):
         needed = {"--rates": rates, "--base-rates": shares}
         needed |= {"--units": options["N"]} if predictions is None else {}
         if absent := [name for name, given in needed.items() if given is None]:
@@ -161,6 +161,8 @@ def _case(options: dict[str, Any]) -> dict[str, Any]:
                 f"{listed([*needed])} must say what to assume; missing: {listed(absent)}.",
                 hint="name both tables, or add those options.",
             )
+    if "score" in options:
+        options["score"] = options["score"] or None
     labels = labels_of(options.pop("classes"), [rates], predictions, options["predicted"])
     P = rates and rates.in_order(labels)
     if P and len(P) == len(P[0]) == 1:
@@ -198,4 +200,5 @@ def _show(found: Any, answer: dict[str, Any], plot: str | None, as_json: bool) -
         click.echo(json.dumps(answer, indent=2, allow_nan=False, default=str))
     else:
         click.echo(str(found))
-        click.echo(f"\nseed {answer['info']['seed']}", err=True)
+        if answer["info"]["seed"] is not None:
+            click.echo(f"\nseed {answer['info']['seed']}", err=True)

@@ -158,7 +158,7 @@ def _groups(
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
         if answer.layer is None and groups.counts.n.any():
-            info["warnings"] = _doubts(groups.counts)
+            info["warnings"] = _doubts(groups.counts, settings.design)
         return GroupFigures(groups.columns, groups.labels, figures, answer.draws), info
     if settings.draws * B * K > MOST_CELLS:
         raise OptionError(
@@ -185,9 +185,10 @@ def _groups(
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
 
 
-def _doubts(groups: Counts) -> list[str]:
+def _doubts(groups: Counts, design: str) -> list[str]:
     """Say when one P was taken for all groups although the audited units speak against it."""
-    evidence = rates_differ(groups.n, groups.classes)
+    v_hat = groups.v_hat if design == "by_prediction" else None
+    evidence = rates_differ(groups.n, groups.classes, v_hat=v_hat)
     if evidence is None or evidence.p_value >= DOUBTFUL:
         return []
     return [

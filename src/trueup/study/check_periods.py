@@ -9,8 +9,7 @@ from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
-from trueup.estimate.doubts.rates import rates_differ
-from trueup.estimate.periods.estimate import LIKELY, estimate_periods, in_order
+from trueup.estimate.periods.estimate import LIKELY, audits_differ, estimate_periods, in_order
 from trueup.numerics.arrays import Integers
 from trueup.study import findings as ask
 from trueup.study.findings import Finding
@@ -39,7 +38,7 @@ def check_periods(
         findings.append(_audited(counts, audits, labels))
         if design == "random":
             findings.append(_design(counts, audits, overlap))
-        findings.append(_agree(counts, audits))
+        findings.append(_agree(counts, design))
         findings.append(_predictions(counts, audits, labels))
     if counts.totals:
         findings.append(_values(counts, labels))
@@ -68,10 +67,10 @@ def _design(counts: Counts, audits: Integers, overlap: bool) -> Finding:
     return Finding("design 'random'", p, p < DOUBTFUL, words)
 
 
-def _agree(counts: Counts, audits: Integers) -> Finding:
+def _agree(counts: Counts, design: str) -> Finding:
     """Whether audits show the same error rates."""
     question = "error rates differ by period"
-    evidence = rates_differ(counts.n[audits], counts.classes, "periods")
+    evidence = audits_differ(counts, design)
     if evidence is None:
         words = "cannot be seen: audit units of two periods or more"
         return Finding(question, None, False, words)

@@ -114,7 +114,8 @@ def parts(found: GroupCounts, design: str) -> list[Finding]:
         if part is found.groups and design not in FROM_POPULATION:
             answer = f"with design {design!r} groups share one set of rates; give `strata`"
         kind = "groups" if part is found.groups else "strata"
-        evidence = rates_differ(counts.n, counts.classes, kind)
+        v_hat = counts.v_hat if design == "by_prediction" else None
+        evidence = rates_differ(counts.n, counts.classes, kind, v_hat)
         if evidence is None:
             words = f"cannot be seen: too few audited units, or all in one of the {kind}"
             findings.append(Finding(question, None, False, words))

@@ -22,6 +22,7 @@ from trueup.numerics.arrays import Progress
 from trueup.read.formats.written import written
 from trueup.study.case import Case
 from trueup.study.case_source import Assumed, make_case
+from trueup.study.plans.by_score import plan_by_score
 from trueup.study.plans.half_width import Search
 from trueup.study.plans.next_audit import plan_next_audit
 from trueup.study.plans.next_units import Next, label_costs, next_units, positions
@@ -44,6 +45,7 @@ def plan(
     certainty: int = 0,
     period: str | None = None,
     drift: float | None = None,
+    score: str | Sequence[str] | None = None,
     interest: Hashable | Sequence[Hashable] | None = None,
     predicted: str = "predicted",
     true: str = "true",
@@ -100,6 +102,9 @@ def plan(
     drift : float, optional
         With `period`: how far a recall may move in one period, as a standard deviation; 0.005 is
         half a point. By default several are shown.
+    score : str or sequence of str, optional
+        Column of the confidence in the predicted class, as in `draw`: how many units to label if
+        they are drawn by score, from the scores alone.
     interest : hashable, optional
         The class whose count or total matters; by default the smallest. With `next` there may be
         several: each label serves the one with the largest coefficient of variation.
@@ -151,6 +156,14 @@ def plan(
             missing=missing, overlap=overlap, progress=progress,
             options={"design": design, "method": method, "prior": prior, "draws": draws,
                      "interval": interval, "seed": seed},
+        )  # fmt: skip
+    if score is not None:
+        other = {"test_set": test_set, "next": next, "certainty": certainty or None, "P": P}
+        other |= {"base_rates": base_rates, "N": N, "value": value, "values": values}
+        return plan_by_score(
+            predictions, Columns(predicted, score=score), other,  # type: ignore[arg-type]
+            goal=(half_width, cv), interest=interest, classes=classes, interval=interval,
+            allocations=allocations, cost=cost,
         )  # fmt: skip
     how: Any = {"design": design, "interval": interval}
     settings = make_settings(2, method=method, draws=draws, seed=seed, **how)

@@ -15,6 +15,8 @@ from trueup.numerics.arrays import Floats
 
 SHUFFLES, PICKS = 499, 999
 """Of groups for `rates_differ`, and test sets drawn for `prior_conflict`."""
+STEPS = 50
+"""Of EM, for the base rates of groups in `_differ_by_prediction`."""
 
 
 def prior_conflict(counts: Counts, alpha: Floats, by_prediction: bool) -> Evidence | None:
@@ -82,15 +84,20 @@ def score_as_given(counts: Counts) -> Evidence | None:
 
 
 def rates_differ(
-    n: NDArray[np.int64], classes: Sequence[Hashable], parts: str = "groups"
+    n: NDArray[np.int64],
+    classes: Sequence[Hashable],
+    parts: str = "groups",
+    v_hat: NDArray[np.int64] | None = None,
 ) -> Evidence | None:
     """Test that error rates are the same in all groups (`parts`, in words): n (B, K, L) audited.
 
     Pearson's statistic of predictions against groups within each true class, compared with that of
     groups that are shuffled within true classes: exact however few units there are. None if no
-    true class has units in two groups and under two predictions.
+    true class has units in two groups and under two predictions. Units drawn within predicted
+    classes need the units v̂ (B, L) that these were drawn from; see `_differ_by_prediction`.
     """
-    n = n[n.any(axis=(1, 2))]
+    some = n.any(axis=(1, 2))
+    n = n[some]
     b, g, h = (np.repeat(x, n[n > 0]) for x in np.nonzero(n))
     size, K, L = n.shape[0], n.shape[1], n.shape[2]
 
@@ -105,6 +112,10 @@ def rates_differ(
     varied = ((n.sum(axis=2) > 0).sum(axis=0) > 1) & ((n.sum(axis=0) > 0).sum(axis=1) > 1)
     if size < 2 or not varied.any():
         return None
+    if v_hat is not None:
+        here, there = _differ_by_prediction(n, v_hat[some].astype(float))
+        p = (1 + (there.sum(axis=1) >= here.sum() - 1e-9).sum()) / (SHUFFLES + 1)
+        return _differ(float(p), here - there.mean(axis=0), classes, parts)
     rng = np.random.default_rng(0)
     here = apart(b)
     order = np.argsort(g, kind="stable")
@@ -116,6 +127,45 @@ def rates_differ(
         there = apart(mixed)
         more += there.sum() >= here.sum() - 1e-9
         each += there / SHUFFLES
-    worst = classes[int((here - each).argmax())]
+    return _differ(float(more / (SHUFFLES + 1)), here - each, classes, parts)
+
+
+def _differ(p: float, more: Floats, classes: Sequence[Hashable], parts: str) -> Evidence:
+    """Name the class whose predictions differ more (K,) than by chance."""
+    worst = classes[int(more.argmax())]
     words = f"units of true class {worst!r} are predicted differently in different {parts}"
-    return Evidence(float(more / (SHUFFLES + 1)), words)
+    return Evidence(p, words)
+
+
+def _differ_by_prediction(n: NDArray[np.int64], v_hat: Floats) -> tuple[Floats, Floats]:
+    """Return the statistic of each true class (K,), and that of test sets with one P (SHUFFLES, K).
+
+    Base rates differ between groups, so that audited units of a true class do too. Each stands for
+    v̂/n units of its predicted class; Pearson's statistic is that of these units, in numbers of
+    audited ones. Under one P, the units audited in a predicted class have Pr(true | predicted) ∝
+    β P, with the base rates β of their group.
+    """
+    rng = np.random.default_rng(0)  # the p-value is a fact about the data, not a draw
+    drawn = n.sum(axis=1)
+    weight = np.where(drawn > 0, v_hat / np.maximum(drawn, 1), 0.0)
+    scale = (drawn.sum(axis=1) / np.maximum((weight * drawn).sum(axis=1), 1e-300))[:, None, None]
+
+    def apart(n: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        m = n * weight[:, None, :] * scale
+        P = m.sum(axis=0)
+        P = P / np.maximum(P.sum(axis=1, keepdims=True), 1e-300)
+        expected = m.sum(axis=2, keepdims=True) * P
+        square = (m - expected) ** 2 / np.where(expected > 0, expected, 1.0)
+        return np.asarray(square.sum(axis=(0, 2))), P
+
+    here, P = apart(n)
+    q = v_hat / v_hat.sum(axis=1, keepdims=True)
+    c = n / np.maximum(drawn, 1)[:, None, :]
+    for _ in range(STEPS):  # base rates that give the predictions, by EM
+        beta = np.einsum("bgh,bh->bg", c, q)
+        c = beta[:, :, None] * P
+        c = c / np.maximum(c.sum(axis=1, keepdims=True), 1e-300)
+    left = np.maximum(1.0 - c.sum(axis=1, keepdims=True), 0.0)  # predictions that P does not have
+    c = np.swapaxes(c + left / c.shape[1], 1, 2)
+    there = [apart(np.swapaxes(rng.multinomial(drawn, c), 1, 2))[0] for _ in range(SHUFFLES)]
+    return here, np.array(there)

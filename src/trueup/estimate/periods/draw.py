@@ -34,7 +34,8 @@ class Series(NamedTuple):
     """Draws of every period (R, T, K), and of P (R, K, K) where it is one for all.
 
     `step` is the median step of the log odds; `drift` how far a recall moves in one period, None
-    where rates do not drift; and `unlike` the periods whose predictions do not fit.
+    where rates do not drift; `unlike` the periods whose predictions do not fit; and `above` how
+    many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
     """
 
     u: Floats
@@ -43,6 +44,7 @@ class Series(NamedTuple):
     step: float
     drift: float | None
     unlike: list[int]
+    above: Floats | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
     P = np.concatenate([P] * len(some))[:R]
     u = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, assumed.panel) + known
     unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v[:seen], rng)
-    return Series(u, P if P.ndim == 3 else None, float(min(size, R)), sigma, drift, unlike)
+    one = P if P.ndim == 3 else None
+    return Series(u, one, float(min(size, R)), sigma, drift, unlike, _above(P[:SOME], v))
 
 
 def _rates(
@@ -116,6 +119,17 @@ def _size(T: int, K: int, most: int) -> int:
 def _tell(settings: Settings, share: float) -> None:
     if settings.progress is not None:
         settings.progress(share)
+
+
+def _above(P: Floats, v: Floats) -> Floats | None:
+    """How many standard errors inverted shares lie above 0, (T, K)."""
+    K, L = P.shape[-2:]
+    if K != L:
+        return None
+    Q = np.linalg.pinv(np.swapaxes(P, -1, -2))
+    q = v / np.maximum(v.sum(axis=1, keepdims=True), 1.0)
+    beta = np.einsum("rgh,th->rtg" if Q.ndim == 3 else "rtgh,th->rtg", Q, q)
+    return np.asarray(np.median(beta, axis=0) / np.maximum(beta.std(axis=0), 1e-12))
 
 
 def _unlike(concentrations: Floats, v: Floats, rng: Rng) -> list[int]:

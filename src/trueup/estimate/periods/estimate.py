@@ -13,6 +13,7 @@ from trueup.draws.settings import Settings
 from trueup.errors import DataError, OptionError
 from trueup.estimate.answer import Answer, GroupFigures
 from trueup.estimate.doubts import Evidence
+from trueup.estimate.doubts.cautions import MOST_NAMED, TOTAL_FROM_ZERO
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.methods import finish
@@ -42,7 +43,7 @@ def estimate_periods(
     counts, at, order = in_order(found, settings, drift)
     labels = [label[0] for label in groups.labels]
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
-    evidence = rates_differ(counts.n[audits], counts.classes, "periods")
+    evidence = audits_differ(counts, settings.design)
     differ = evidence is not None and evidence.p_value < LIKELY
     series = draw_periods(counts, at, settings, Assumed(panel, drift, differ))
     draws = np.empty_like(series.u)
@@ -51,6 +52,10 @@ def estimate_periods(
     told = design_of_audits(counts, audits, named, settings)
     told += _assumed(counts, audits, named, settings, drift, evidence if differ else None)
     told += [_unlike(labels[order[t]]) for t in series.unlike]
+    others = np.setdiff1d(np.arange(len(at)), audits)
+    if series.above is not None and len(others):
+        named_others = [labels[order[t]] for t in others]
+        told += _from_zero(series.above[others], named_others, counts.classes)
     every = summary(draws, settings.interval, discrete=not counts.totals)
     numbers = {"naive": groups.counts.naive} | every
     info = {
@@ -69,6 +74,12 @@ def estimate_periods(
     answer = Answer(draws.sum(axis=1), series.P, info=info)
     result = finish(answer, found.whole, settings, native, periods=True)
     return replace(result, groups=GroupFigures(groups.columns, groups.labels, numbers, draws))
+
+
+def audits_differ(counts: Counts, design: str) -> Evidence | None:
+    """Test that all audits show the same error rates."""
+    v_hat = counts.v_hat if design == "by_prediction" else None
+    return rates_differ(counts.n, counts.classes, "periods", v_hat)
 
 
 def in_order(
@@ -158,9 +169,10 @@ def _assumed(
     evidence: Evidence | None,
 ) -> list[str]:
     """Name what has to hold where little shows it, or what the audits say against it."""
+    of = listed([*map(str, named)])
     if evidence is not None:
         return [
-            f"Error rates have drifted between the audits of {list(named)} (p = "
+            f"Error rates have drifted between the audits of {of} (p = "
             f"{evidence.p_value:.2g}): {evidence.words}. Between audits they are interpolated; the "
             "intervals of later periods grow with the time since the last audit."
         ]
@@ -176,7 +188,7 @@ def _assumed(
             return []
         points = 100 * min(seen[g], p[g])  # a recall can fall to 0 at most
         return [
-            f"The audits of {list(named)} do not differ by more than chance, so error rates are "
+            f"The audits of {of} do not differ by more than chance, so error rates are "
             f"assumed to be the same in all periods. But with {total[g]:,} test units of class "
             f"{counts.classes[g]!r}, even a recall that falls by {points:.0f} points may not be "
             "seen, and growth may then be wrong. Audit more units of that class."
@@ -189,6 +201,23 @@ def _assumed(
         "shows whether they drift. Audit another period to find out, or say how far a recall may "
         "move in one period (`drift`)."
     ]
+
+
+def _from_zero(above: Floats, named: Sequence[Hashable], classes: Sequence[Hashable]) -> list[str]:
+    """Say where a class may be absent: base rates that walk in log odds are never 0."""
+    found = []
+    for g, label in enumerate(classes):
+        weak = [str(x) for x, z in zip(named, above[:, g], strict=True) if z < TOTAL_FROM_ZERO]
+        if not weak:
+            continue
+        more = len(weak) - MOST_NAMED
+        shown = [*weak[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+        found.append(
+            f"The audited error rates cannot tell the share of class {label!r} from zero in "
+            f"{listed(shown)}: if the class hardly occurs there, its interval lies too high. Audit "
+            "one of these periods."
+        )
+    return found
 
 
 def _unlike(label: Hashable) -> str:

@@ -15,9 +15,8 @@ from trueup.count.gather import gather_groups
 from trueup.count.names import Columns
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
-from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.periods.draw import Assumed, draw_periods
-from trueup.estimate.periods.estimate import LIKELY, check_drift, in_order
+from trueup.estimate.periods.estimate import LIKELY, audits_differ, check_drift, in_order
 from trueup.numerics.arrays import Floats, Progress
 from trueup.read import open_table
 from trueup.study.case import place
@@ -129,7 +128,7 @@ def plan_next_audit(
     counts, at, order = in_order(found, settings, drift=1.0)
     labels = [found.groups.labels[t][0] for t in order]
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
-    evidence = rates_differ(counts.n[audits], counts.classes, "periods")
+    evidence = audits_differ(counts, settings.design)
     differ = evidence is not None and evidence.p_value < LIKELY
     longer, times = _with_later(counts, at)
     since = times[len(at) - 1 :] - at[audits[-1]]

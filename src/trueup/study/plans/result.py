@@ -101,7 +101,8 @@ class Plan:
                     cells = [f"{row['n']:,}", f"{row['more']:,}"]
                     cells += ["–" if k is None else f"{k:,}" for k in units]
                     end = [
-                        f"{short(row['half_width'])} ± {short(row['error'])}",
+                        short(row["half_width"])
+                        + ("" if row["error"] is None else f" ± {short(row['error'])}"),
                         f"{row['cv']:.1%}",
                         f"{row['cost']:,.0f}",
                     ]
