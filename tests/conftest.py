@@ -13,6 +13,8 @@ import pytest
 from tests.seeds import fresh
 
 pytest_plugins = ["tests.second_chance", "tests.sharing"]
+# compiling is most of the time of NUTS here, and a quarter of that makes the code faster
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ def test_the_mode_is_the_one_that_an_optimiser_finds(rng, K):
     log_m = np.log(rng.dirichlet(np.ones(K), (6, K)).swapaxes(1, 2))
     n = rng.poisson(4.0, (6, K, K)).astype(float)
     sigma = rng.uniform(0.2, 2.0, 6)
-    mode, precision = find_mode(log_m, n, sigma)
+    mode, precision, log_det = find_mode(log_m, n, sigma)
+    assert log_det == pytest.approx(np.linalg.slogdet(precision)[1])
     for i in range(6):
         best = minimize(
             lambda x, i=i: -log_posterior(x, log_m[i], n[i], sigma[i]), np.zeros(K), tol=1e-9

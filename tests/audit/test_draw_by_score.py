@@ -115,6 +115,7 @@ def test_correct_reads_the_bands_back():
     assert abs(row["estimate"] - SHOPS) < 5 * row["sd"]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("options", [{}, {"value": "y"}, {"by": "g"}])
 def test_all_units_labelled_is_the_truth(options):
     rows = tu.correct(POPULATION, labelled(N), seed=1, **options).rows()
@@ -148,6 +149,7 @@ def test_difference_is_the_textbook_stratified_estimator():
     assert est.rows()[1]["sd"] == pytest.approx(np.sqrt(variance))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_one_column_of_scores_for_each_class():
     p = np.where(PREDICTED == "shop", SCORE, 1 - SCORE)
     table = POPULATION.append_column("shop", pa.array(p)).append_column("other", pa.array(1 - p))
@@ -161,6 +163,7 @@ def test_one_column_of_scores_for_each_class():
     )
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_list_goes_through_csv_and_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     POPULATION.to_pandas().to_csv("predictions.csv", index=False)

@@ -70,6 +70,7 @@ def test_a_labelled_matrix_from_a_file(tmp_path):
     assert labelled == plain
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_correct_from_files_with_and_without_ids(tmp_path):
     predictions, test_set, truth = make_files(tmp_path, 1)
     common = ["correct", str(predictions), str(test_set), "--value", "turnover", "--seed", "1"]
@@ -80,6 +81,7 @@ def test_correct_from_files_with_and_without_ids(tmp_path):
     assert truth == pytest.approx(0.52e9, rel=1e-6)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_parquet_is_csv(tmp_path):
     paths = make_files(tmp_path, 1)[:2]
     answers = []
@@ -145,6 +147,7 @@ def test_same_seed_same_numbers_and_no_global_state():
     assert (unseeded.draws == again.draws).all()
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
 def test_groups_by_date_in_every_format(ending, tmp_path):
     days = ["2024-01-01", "2024-02-01"]
@@ -170,6 +173,7 @@ def test_groups_by_date_in_every_format(ending, tmp_path):
         assert [row[3] for row in found] == [row["estimate"] for row in rows]
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_margins_from_the_command_line(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
     columns = "*, company % 2 AS half, company % 3 AS third"
@@ -189,6 +193,7 @@ def test_margins_from_the_command_line(tmp_path):
         assert row["mean"] == pytest.approx(sum(x["mean"] for x in mine))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_strata_from_the_command_line(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
     for path in (predictions, test_set):

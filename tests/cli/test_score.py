@@ -12,6 +12,7 @@ from trueup.cli import main
 from trueup.present.reproduce import command_line
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
 @pytest.mark.parametrize("score", [["p"], ["p_a", "p_b"]])
 def test_a_score_by_command_and_in_python(tmp_path, monkeypatch, rng, score):

@@ -47,6 +47,7 @@ def test_compare_json_goes_alone_to_standard_output():
     assert answer["info"]["seed"] == 1
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_compare_takes_files(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
     arguments = [str(predictions), str(test_set), "--value", "turnover", "--json"]
@@ -74,6 +75,7 @@ def test_plan_prints_units_cost_and_curve():
         assert word in result.stdout
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_plan_next_names_units_in_json(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
     arguments = [str(predictions), str(test_set), "--value", "turnover", "--id", "company"]
@@ -85,6 +87,7 @@ def test_plan_next_names_units_in_json(tmp_path):
     assert answer["rows"] == []
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_plan_writes_the_units_to_label(tmp_path):
     predictions, test_set, _ = make_files(tmp_path, 1)
     arguments = [str(predictions), str(test_set), "--value", "turnover", "--interest", "webshop"]

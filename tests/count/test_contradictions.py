@@ -16,6 +16,7 @@ TABLE = pd.DataFrame({
     "p": [0.5 + i / 300 for i in range(N)],
 })  # fmt: skip
 AUDITED = TABLE.iloc[:60].assign(true=["a", "b", "b"] * 20)
+pytestmark = pytest.mark.usefixtures("short_chains")
 OPTIONS = {
     "y": ({"value": "y"}, 99.0),
     "region": ({"by": "region"}, "n"),

@@ -103,7 +103,7 @@ def test_the_command_adds_to_the_file(tables, tmp_path):
     test.write_csv(tmp_path / "test.csv")
     late.write_csv(tmp_path / "late.csv")
     pl.concat([test, late]).write_csv(tmp_path / "both.csv")
-    options = ["--period", "month", "--seed", "1", "--json", "--quiet"]
+    options = ["--period", "month", "--seed", "1", "--draws", "200", "--json", "--quiet"]
 
     def run(*words):
         paths = [str(tmp_path / word) if "." in word else word for word in words]

@@ -37,7 +37,7 @@ def predictions(whole):
     return pa.table({name: x for name, x in whole.items() if name != "true"})
 
 
-@pytest.mark.usefixtures("short_chains")
+@pytest.mark.usefixtures("short_chains", "few_draws")
 def test_a_stratum_audited_in_full_is_known(rng):
     whole = population(rng)
     test = drawn(whole, rng, [None, None, None, 40])
@@ -100,6 +100,7 @@ def test_coverage_where_the_allocation_is_against_size(value, rng):
     assert np.square(errors).mean() < np.square(plain).mean() / 4
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("value", [None, "y"])
 def test_groups_of_a_stratified_audit_do_not_change_the_whole(value, rng):
     whole = population(rng) | {"region": rng.integers(0, 6, 4000)}
@@ -131,6 +132,7 @@ def test_groups_are_not_biased_by_the_allocation(rng):
     assert abs(np.mean(apart)) < 5 * 0.3 / np.sqrt(len(apart))
 
 
+@pytest.mark.usefixtures("short_chains", "few_draws")
 def test_groups_that_are_the_strata(rng):
     """A stratum that was audited in full is a group without an interval."""
     whole = population(rng)
@@ -143,6 +145,7 @@ def test_groups_that_are_the_strata(rng):
     assert est.rows()[1]["upper"] > est.rows()[1]["lower"]
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_constant_stratum_changes_little(rng):
     """One stratum for all is no stratum: the same numbers as without."""
     whole = population(rng) | {"one": np.ones(4000, dtype=int)}
@@ -174,6 +177,7 @@ def test_what_cannot_be_combined_is_refused(rng, tmp_path):
         )  # fmt: skip
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_from_the_command_line(rng, tmp_path):
     from pyarrow import csv
 
@@ -219,6 +223,7 @@ def test_strata_have_an_even_rank(rng):
         assert_uniform(column)
 
 
+@pytest.mark.usefixtures("short_chains", "few_draws")
 def test_a_work_list_drawn_within_columns_gives_groups(rng):
     whole = population(rng) | {"unit": np.arange(4000), "region": rng.integers(0, 5, 4000)}
     known = {name: x for name, x in whole.items() if name != "true"}
@@ -231,6 +236,7 @@ def test_a_work_list_drawn_within_columns_gives_groups(rng):
     assert "within" in est.to_markdown()
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("by", ["j", "region"])
 def test_rows_without_a_stratum_are_in_no_group(by, rng):
     """Groups are those of the rows that the whole has, also where the strata are the groups."""

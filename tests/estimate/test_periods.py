@@ -33,8 +33,8 @@ def series(rng, beta, units=500, audits=None, rates=None):
 
 
 @pytest.fixture
-def few_particles(monkeypatch):
-    """For what is said, and what holds of every draw."""
+def few_particles(monkeypatch, few_draws):
+    """For what is said, and what holds of every draw: four paths for each draw of the rates."""
     monkeypatch.setattr(draw, "PARTICLES", 50)
 
 

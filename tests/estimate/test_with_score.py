@@ -137,6 +137,7 @@ def test_calibration_counts_the_audited_units_of_each_band(rng):
     assert given == sorted(given)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_the_score_is_tested(rng):
     whole = population(rng)
     i = rng.choice(N, 1500, replace=False)
@@ -210,6 +211,7 @@ def test_groups_with_a_score(rng):
     assert np.square(z).mean() < 2  # of 40 groups, in 5 populations
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_groups_with_a_score_that_the_test_set_does_not_name(rng):
     """Audited units without a group, or in one that the population lacks, inform the whole only."""
     whole = population(rng) | {"group": rng.integers(0, 3, N)}

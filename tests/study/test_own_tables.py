@@ -26,7 +26,7 @@ STUDIES = {
 
 
 @pytest.fixture(autouse=True)
-def few_studies(monkeypatch):
+def few_studies(monkeypatch, short_chains):
     """How the methods do is not asked here, and takes an estimate for each replication."""
     monkeypatch.setattr(next_units, "FUTURES", 2)
     monkeypatch.setattr(import_module("trueup.study.compare"), "FEWEST", 2)

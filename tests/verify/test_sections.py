@@ -117,6 +117,7 @@ def test_every_section_sees_intervals_that_lie_too_high(section):
     assert tally.covered.max() < 0.2, str(chosen)  # groups that were audited completely are exact
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_whole_that_moves_with_by_is_a_breach(monkeypatch):
     """It is off by what was planted, so the product's own whole does not move."""
 

@@ -14,39 +14,47 @@ the posterior is taken to be normal around its mode.
 import numpy as np
 
 from trueup.numerics.arrays import Floats, Rng
+from trueup.numerics.small import solve_small
 
 NEWTON = 4
 """Newton's steps to the mode; each at most 2 in log odds."""
 
 
-def find_mode(log_m: Floats, n: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-    """Return the mode of η (…, K) and the precision there (…, K, K).
+def find_mode(log_m: Floats, n: Floats, sigma: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the mode of η (…, K), the precision there (…, K, K), and its log determinant (…).
 
     `log_m` (…, K, H) is the log of the columns that η shifts, `n` (…, K, H) units, as many
     multinomial ones as they count for, and `sigma` (…) the standard deviation of η.
     """
-    K = log_m.shape[-2]
-    total, seen = n.sum(axis=-2), n.sum(axis=-1)
-    prior = (1.0 / sigma**2)[..., None]
-    eta = np.zeros(seen.shape)
-    every = np.arange(K)
+    *every, K, H = np.broadcast_shapes(log_m.shape, n.shape)
+    m = _last(np.exp(log_m - log_m.max(axis=-2, keepdims=True)), (*every, K, H))
+    n = _last(n, (*every, K, H))
+    total, seen, prior = n.sum(axis=0), n.sum(axis=1), sigma.ravel() ** -2.0
+    eta, precision, log_det = np.zeros(seen.shape), np.empty(0), np.empty(0)
+    diagonal = np.arange(K)
     for step in range(NEWTON + 1):
-        x = log_m + eta[..., None]
-        x = np.exp(x - x.max(axis=-2, keepdims=True))
-        x /= x.sum(axis=-2, keepdims=True)
-        weighed = x * total[..., None, :]
-        precision = -weighed @ np.swapaxes(x, -1, -2)
-        precision[..., every, every] += weighed.sum(axis=-1) + prior
+        x = m * np.exp(eta)[:, None]
+        x /= x.sum(axis=0)
+        weighed = x * total
+        own = weighed.sum(axis=1)
+        precision = np.stack([-(weighed * y).sum(axis=1) for y in x])
+        precision[diagonal, diagonal] += own + prior
+        move, log_det = solve_small(precision, seen - own - eta * prior)
         if step < NEWTON:
-            slope = seen - weighed.sum(axis=-1) - eta * prior
-            move = np.linalg.solve(precision, slope[..., None])[..., 0]
             eta = eta + np.clip(move, -2.0, 2.0)
-    return eta, precision
+    precision = np.moveaxis(precision, -1, 0).reshape(*every, K, K)
+    return eta.T.reshape(*every, K), precision, log_det.reshape(every)
+
+
+def _last(x: Floats, shape: tuple[int, ...]) -> Floats:
+    """Return x in this shape with its last two axes first and all others as one, the last."""
+    flat = np.broadcast_to(x, shape).reshape(-1, *shape[-2:])
+    return np.ascontiguousarray(np.moveaxis(flat, 0, -1))
 
 
 def draw_common(log_m: Floats, n: Floats, sigma: Floats, rng: Rng) -> Floats:
     """Draw η (…, K) given audited units; the parameters are those of `find_mode`."""
-    eta, precision = find_mode(log_m, n, sigma)
+    eta, precision, _ = find_mode(log_m, n, sigma)
     root = np.swapaxes(np.linalg.cholesky(precision), -1, -2)
     z = rng.standard_normal(eta.shape)
     return np.asarray(eta + np.linalg.solve(root, z[..., None])[..., 0])

@@ -48,6 +48,8 @@ MOST_COMMON = 4_000
 equations for each of them on each draw."""
 FIRST, UNLIKELY = 12, 7.0
 """The grid is first tried on 12 draws; what is then e^7 times less likely than the best is left."""
+BLOCK = 100_000
+"""Numbers in an array of the grid: small enough for a processor's cache."""
 LEAST = 0.5
 """Least concentration of a column."""
 FITS = 5
@@ -100,17 +102,20 @@ def learn_layer(
 
     def fits(every: list[_Choice], some: slice) -> Floats:
         """Log posterior of each choice, from some of the draws."""
-        log_p, last, mean = np.empty(len(every)), None, np.empty(0)
-        for at, choice in enumerate(every):
-            if choice.lam != last:
-                last, r = choice.lam, tilt[some] ** choice.lam  # (S, B, K)
-                each = c[some].reshape(len(r), K, H, -1)
-                among = own / np.einsum("skl,sbk->sbl", c[some], r)
-                among = among.reshape(len(r), B, H, -1)
-                mean = np.einsum("skhj,sbhj->sbkh", each, among) * r[..., None]
-            s = scale[some] if choice.by_rows else np.ones_like(scale[some])
-            k = np.maximum(choice.kappa * s, LEAST)
-            log_p[at] = choice.log_prior + seen.fit(mean, k, choice.sigma)
+        lam, kappa, by_rows, sigma, log_p = (np.array(x) for x in zip(*every, strict=True))
+        here = scale[some]
+        for value in np.unique(lam):
+            r = tilt[some] ** value  # (S, B, K)
+            each = c[some].reshape(len(r), K, H, -1)
+            among = own / np.einsum("skl,sbk->sbl", c[some], r)
+            among = among.reshape(len(r), B, H, -1)
+            mean = np.einsum("skhj,sbhj->sbkh", each, among) * r[..., None]
+            for apart in (sigma == 0, sigma > 0):
+                at = np.flatnonzero((lam == value) & apart)
+                for part in np.split(at, range(0, len(at), max(1, BLOCK // mean.size))[1:]):
+                    s = np.where(by_rows[part, None, None], here, 1.0)
+                    k = np.maximum(kappa[part, None, None] * s, LEAST)  # (C, S, H)
+                    log_p[part] += seen.fit(mean, k, sigma[part])
         return log_p
 
     choices = _choices(link, sigmas)
@@ -161,32 +166,37 @@ class _Seen:
         self.some = np.nonzero(self.total)
         self.units, self.all = self.n[self.at], self.total[self.some]
 
-    def fit(self, mean: Floats, k: Floats, sigma: float) -> float:
-        """Return the log likelihood, each group's averaged over draws.
+    def fit(self, mean: Floats, k: Floats, sigma: Floats) -> Floats:
+        """Return the log likelihood of C choices, each group's averaged over draws.
 
-        `mean` (S, B, K, H) are the columns before η, k (S, H) their concentrations. η is
-        integrated out by Laplace's method.
+        `mean` (S, B, K, H) are the columns before η, k (C, S, H) their concentrations and `sigma`
+        (C,) the standard deviations of η, all 0 or none. η is integrated out by Laplace's method.
         """
-        S, B, K = mean.shape[:3]
-        extra = np.zeros((S, B))
-        if sigma > 0:
-            counted = self.n * effective(k[:, None], self.total)[:, :, None]
+        K, fit = mean.shape[2], np.zeros((*k.shape[:2], mean.shape[1]))
+        if sigma.any():
+            counted = self.n * effective(k[:, :, None], self.total)[..., None, :]
             log_m = np.log(np.maximum(mean, 1e-300))
-            eta, precision = find_mode(log_m, counted, np.full((S, B), sigma))
+            wide = np.broadcast_to(sigma[:, None, None], fit.shape)
+            eta, _, log_det = find_mode(log_m, counted, wide)
             mean = mean * np.exp(eta)[..., None]
-            mean /= mean.sum(axis=2, keepdims=True)
-            extra = -0.5 * (eta**2).sum(axis=2) / sigma**2 - K * np.log(sigma)
-            extra -= 0.5 * np.linalg.slogdet(precision)[1]
+            mean /= mean.sum(axis=-2, keepdims=True)
+            fit -= 0.5 * (eta**2).sum(axis=-1) / wide**2 + K * np.log(wide)
+            fit -= 0.5 * log_det
         b, g, h = self.at
-        x = np.maximum(k[:, h] * mean[:, b, g, h], 1e-300)
-        seen = special.gammaln(x + self.units) - special.gammaln(x)
-        k = k[:, self.some[1]]
-        every = special.gammaln(k + self.all) - special.gammaln(k)
-        for groups, x in ((b, seen), (self.some[0], -every)):
-            for row, each in zip(extra, x, strict=True):
-                row += np.bincount(groups, each, B)
-        top = extra.max(axis=0)
-        return float((top + np.log(np.exp(extra - top).mean(axis=0))).sum())
+        x = np.maximum(k[..., h] * mean[..., b, g, h], 1e-300)
+        _add(fit, b, special.gammaln(x + self.units) - special.gammaln(x))
+        b, h = self.some
+        _add(fit, b, special.gammaln(k)[..., h] - special.gammaln(k[..., h] + self.all))
+        top = fit.max(axis=1, keepdims=True)
+        each = top[:, 0] + np.log(np.exp(fit - top).mean(axis=1))  # (C, B)
+        return np.asarray(each.sum(axis=1))
+
+
+def _add(sums: Floats, group: Integers, x: Floats) -> None:
+    """Add x (…, n) to the sums (…, B) of their groups, which stand in order."""
+    some, first = np.unique(group, return_index=True)
+    if len(some):
+        sums[..., some] += np.add.reduceat(x, first, axis=-1)
 
 
 def effective(kappa: Floats, n: Floats) -> Floats:
