@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-QUICK = ["-x", "-q", "-n", "0", "--tb", "no", "-m", "not slow", "-p", "no:cacheprovider"]
+QUICK = ["-x", "-q", "-n", "0", "--tb", "no", "-m", "not slow", "-p", "no:cacheprovider",
+         "-p", "tests.second_chance"]  # fmt: skip
 LAST = ("docs", "hostile", "read", "web")
 """Rooms whose tests take long and say little of the core."""
 NOTHING_RAN = 5

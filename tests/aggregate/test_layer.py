@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 import trueup as tu
 from trueup.aggregate.groups.common import draw_common, find_mode
-from trueup.aggregate.groups.layer import Layer, by_label, draw_layer, within_label
+from trueup.aggregate.groups.layer import Layer, by_label, draw_layer, effective, within_label
 
 
 def log_posterior(eta, log_m, n, sigma):
@@ -52,6 +52,13 @@ def test_draws_of_the_common_part_agree_with_a_grid(rng):
     found = eta[:, 1] - eta[:, 0]
     assert found.mean() == pytest.approx(mean, abs=0.1 * sd)  # the normal is no exact one
     assert found.std() == pytest.approx(sd, rel=0.05)
+
+
+def test_units_of_one_column_tell_less_of_its_mean_than_as_many_columns():
+    """n units of a column with κ have the variance of a share times 1 + (n − 1)/(κ + 1)."""
+    kappa, n = np.array([[2.0], [50.0], [1e6]]), np.array([0.0, 1.0, 2.0, 30.0])
+    np.testing.assert_allclose(effective(kappa, n)[:, 1:], 1 / (1 + (n[1:] - 1) / (kappa + 1)))
+    assert (effective(kappa, n)[:, 0] == 1).all()
 
 
 def test_cells_follow_the_column_of_their_label(rng):
