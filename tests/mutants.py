@@ -64,18 +64,18 @@ def plant(fault: Fault, source: Path) -> None:
 def by_distance(fault: Fault) -> tuple[list[str], list[str]]:
     """List the test files near a fault, the nearest first, and all others.
 
-    Near are those that import its module, those named after it, and those of its room.
+    Near are those named after its module, those that import it, and those of its room.
     """
     room, *inner = fault.file.removesuffix(".py").split("/")
     module = ".".join(["trueup", room, *inner])
 
     def distance(path: Path) -> int:
         own = path.relative_to(ROOT / "tests").parts[0]
-        if module in path.read_text(encoding="utf-8"):
+        if own == room and inner[-1] in path.stem:
             return 0
-        if own == room:
-            return 1 if any(name in path.stem for name in inner) else 2
-        return 4 if own in LAST else 3
+        if module in path.read_text(encoding="utf-8"):
+            return 1
+        return 2 if own == room else 4 if own in LAST else 3
 
     files = sorted((ROOT / "tests").rglob("test_*.py"), key=lambda path: (distance(path), path))
     near, far = ([str(x) for x in files if (distance(x) > 2) == away] for away in (False, True))

@@ -9,6 +9,8 @@ import pytest
 from tests.seeds import more
 
 import trueup as tu
+from trueup.count.counts import make_counts
+from trueup.draws.settings import make_settings
 from trueup.errors import DataError, OptionError
 from trueup.estimate.periods import draw
 from trueup.estimate.periods.labels import when
@@ -366,3 +368,16 @@ def test_rates_that_drift_are_those_of_an_audit_in_its_period_and_between_two_in
     spread = odds.std(axis=0)
     assert (spread[[0, 12]] > 0.1 * delta).all()
     assert (spread[1:12] < 1e-9).all()
+
+
+def test_an_audited_period_has_the_true_shares_of_its_audit(rng):
+    """Half of all units are of class 0, and 325 in 1,000 predicted so, audited ones as the others.
+
+    Planted bug: the audit's units by predicted class, which has 458.
+    """
+    joint = 0.5 * np.array([[0.6, 0.4], [0.05, 0.95]])
+    n = np.rint(400 * np.stack([joint, 0 * joint])).astype(int)
+    counts = make_counts(n, np.rint(np.tile(1000 * joint.sum(axis=0), (2, 1))))
+    settings = make_settings(2, design="random", draws=1000, seed=int(rng.integers(2**32)))
+    u = draw.draw_periods(counts, np.arange(2.0), settings).u[:, 0, 0]
+    assert u.mean() == pytest.approx(500, abs=5 * u.std() / np.sqrt(1000) + 2)  # 2 for the prior
