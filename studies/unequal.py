@@ -51,7 +51,11 @@ def replicate(rng, sigma, n, share, totals):
     u_hat = np.bincount(s_hat, y, minlength=2)
     estimate, variance = weighted_difference(units, u_hat, N)
     off = abs(y[s == 0].sum() - estimate[0]) / np.sqrt(max(variance[0], 1e-300))
-    return off < ndtri(0.975), off < stdtrit(freedom(units), 0.975), bool(few_behind(units, [0, 1]))
+    return (
+        off < ndtri(0.975),
+        off < stdtrit(freedom(units, 2)[0], 0.975),
+        bool(few_behind(units, [0, 1])),
+    )
 
 
 def main() -> None:
