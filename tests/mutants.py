@@ -64,14 +64,14 @@ def plant(fault: Fault, source: Path) -> None:
 def by_distance(fault: Fault) -> tuple[list[str], list[str]]:
     """List the test files near a fault, the nearest first, and all others.
 
-    Near are those named after its module, those that import it, and those of its room.
+    Near are those named after its module or folder, those that import it, and those of its room.
     """
     room, *inner = fault.file.removesuffix(".py").split("/")
     module = ".".join(["trueup", room, *inner])
 
     def distance(path: Path) -> int:
         own = path.relative_to(ROOT / "tests").parts[0]
-        if own == room and inner[-1] in path.stem:
+        if own == room and path.stem.removeprefix("test_") in inner:
             return 0
         if module in path.read_text(encoding="utf-8"):
             return 1
