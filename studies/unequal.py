@@ -15,14 +15,18 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from trueup.audit.units import Units, few_behind, freedom, weighted_difference
+from trueup.verify.populations import sized
 
 N = 5000
 USUAL, RARE = np.array([[0.8, 0.2], [0.1, 0.9]]), np.array([[0.7, 0.3], [0.02, 0.98]])
-CASES = [  # spread of log size, test units, share of the class, whether size is totalled
+# spread of log size, test units, share of the class, whether size is totalled; without a share,
+# the population of `trueup verify`, where a fifth is of the class and small units err most
+CASES = [
     (1, 40, 0.2, False), (1, 150, 0.2, False), (1, 40, 0.2, True), (1, 150, 0.2, True),
     (1.5, 100, 0.2, False), (2, 40, 0.2, False), (2, 150, 0.2, False), (2, 600, 0.2, False),
     (2, 40, 0.2, True), (2, 150, 0.2, True), (1, 100, 0.03, False), (1, 100, 0.03, True),
-    (1, 400, 0.03, False),
+    (1, 400, 0.03, False), (1, 50, None, False), (1, 100, None, False), (1, 200, None, False),
+    (1, 50, None, True), (1, 200, None, True),
 ]  # fmt: skip
 
 
@@ -41,17 +45,24 @@ def by_size(rng, x, n):
 
 def replicate(rng, sigma, n, share, totals):
     """Whether the normal and Student's interval of class 0 cover, and whether a warning comes."""
-    P = USUAL if share > 0.1 else RARE
-    s = (rng.random(N) > share).astype(int)
-    s_hat = (rng.random(N) > P[s, 0]).astype(int)
-    x = rng.lognormal(0, sigma, N)
+    if share is None:
+        _, s, s_hat, x = sized(sigma, rng, N).values()
+    else:
+        P = USUAL if share > 0.1 else RARE
+        s = (rng.random(N) > share).astype(int)
+        s_hat = (rng.random(N) > P[s, 0]).astype(int)
+        x = rng.lognormal(0, sigma, N)
     i, pi = by_size(rng, x, n)
     y = x if totals else np.ones(N)
     units = Units(s[i], s_hat[i], y[i], pi[i])
     u_hat = np.bincount(s_hat, y, minlength=2)
     estimate, variance = weighted_difference(units, u_hat, N)
     off = abs(y[s == 0].sum() - estimate[0]) / np.sqrt(max(variance[0], 1e-300))
-    return off < ndtri(0.975), off < stdtrit(freedom(units), 0.975), bool(few_behind(units, [0, 1]))
+    return (
+        off < ndtri(0.975),
+        off < stdtrit(freedom(units, 2)[0], 0.975),
+        bool(few_behind(units, [0, 1])),
+    )
 
 
 def main() -> None:
@@ -68,7 +79,10 @@ def main() -> None:
         shares = "   ".join(f"{x:6.3f}" for x in found.mean(axis=0))
         kind = "total" if case[3] else "count"
         told = f"{quiet.mean():.3f} (n = {len(quiet)})" if len(quiet) else "-"
-        print(f"{case[0]:5} {case[1]:4}  {case[2]:5}   {kind}  {shares}   {told}", flush=True)
+        print(
+            f"{case[0]:5} {case[1]:4}  {case[2] or 'small':>5}   {kind}  {shares}   {told}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

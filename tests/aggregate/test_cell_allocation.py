@@ -6,7 +6,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from trueup.aggregate.cells import allocate_cells
+from trueup.aggregate.cells import allocate_cells, draw_cells
+from trueup.draws.cells.columns import Columns
 
 Y = np.array([1.0, 2.0, 2.5, 7.0])
 
@@ -51,3 +52,20 @@ def test_draws_add_up_and_have_one_sign(sign, rng):
     assert (M.sum(axis=1) == v).all()
     assert pytest.approx(np.broadcast_to(sign * u, U.sum(axis=1).shape)) == U.sum(axis=1)
     assert (sign * U >= 0).all()
+
+
+def test_columns_are_those_of_prior_and_audited_units(rng):
+    """The mean and variance of Dir(κm + n), cell by cell, for each chain's own κ and m."""
+    C, n = 20_000, np.array([[[3, 0], [0, 9]], [[1, 0], [6, 2]], [[0, 0], [2, 2]]])
+    m = np.array([[[0.5, 0.2], [0.3, 0.6]], [[0.3, 0.3], [0.3, 0.3]], [[0.2, 0.5], [0.4, 0.1]]])
+    kappa = np.tile([2.0, 30.0], C // 2)
+    zeros = np.zeros(C)
+    state = Columns(kappa, np.repeat(m[None], C, axis=0), *[zeros] * 6)
+    c = draw_cells(state, n, rng)
+    np.testing.assert_allclose(c.sum(axis=1), 1.0)
+    for i, k in enumerate((2.0, 30.0)):
+        mean = (k * m + n) / (k + n.sum(axis=0))
+        sd = np.sqrt(mean * (1 - mean) / (k + n.sum(axis=0) + 1))
+        error = 5 * sd / np.sqrt(C / 2)
+        assert (np.abs(c[i::2].mean(axis=0) - mean) < error).all()
+        assert c[i::2].std(axis=0) == pytest.approx(sd, rel=0.1)

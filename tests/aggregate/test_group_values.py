@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from trueup.aggregate.cells import share_values
-from trueup.aggregate.groups.conditioned import allocate_to, counts_to, meet_totals, tilt_to
+from trueup.aggregate.groups.conditioned import (
+    _meet,
+    allocate_to,
+    counts_to,
+    meet_totals,
+    tilt_to,
+)
 from trueup.aggregate.groups.values import split_signed
 
 R = 20_000
@@ -91,6 +97,15 @@ def test_units_of_cells_meet_the_whole(rng, K):
     expected = X.mean(axis=1)[:, None, None] * v / v.sum()
     error = np.sqrt(M.var(axis=1) / 4000)
     assert np.all(np.abs(part - expected) < 5 * error + 1e-9)
+
+
+@pytest.mark.parametrize(("X", "expected"), [(140, [86, 54]), (60, [46, 14])])
+def test_units_are_given_where_they_are_likely_and_taken_where_they_are_not(X, expected, rng):
+    """Of 50 units in each of two cells with room for 100, likely by 9 to 1 and by 1 to 9."""
+    m = np.array([50, 50])
+    _meet(m, np.array([100, 100]), np.array([0.9, 0.1]), X, rng)
+    assert m.sum() == X
+    np.testing.assert_allclose(m, expected, atol=1)
 
 
 @pytest.mark.parametrize("K", [2, 4])

@@ -7,7 +7,14 @@ from scipy.optimize import minimize
 
 import trueup as tu
 from trueup.aggregate.groups.common import draw_common, find_mode
-from trueup.aggregate.groups.layer import Layer, by_label, draw_layer, within_label
+from trueup.aggregate.groups.layer import (
+    Layer,
+    _Seen,
+    by_label,
+    draw_layer,
+    effective,
+    within_label,
+)
 
 
 def log_posterior(eta, log_m, n, sigma):
@@ -53,6 +60,31 @@ def test_draws_of_the_common_part_agree_with_a_grid(rng):
     found = eta[:, 1] - eta[:, 0]
     assert found.mean() == pytest.approx(mean, abs=0.1 * sd)  # the normal is no exact one
     assert found.std() == pytest.approx(sd, rel=0.05)
+
+
+def test_units_of_one_column_tell_less_of_its_mean_than_as_many_columns():
+    """n units of a column with κ have the variance of a share times 1 + (n − 1)/(κ + 1)."""
+    kappa, n = np.array([[2.0], [50.0], [1e6]]), np.array([0.0, 1.0, 2.0, 30.0])
+    np.testing.assert_allclose(effective(kappa, n)[:, 1:], 1 / (1 + (n[1:] - 1) / (kappa + 1)))
+    assert (effective(kappa, n)[:, 0] == 1).all()
+
+
+def test_audited_units_have_the_likelihood_of_an_urn(rng):
+    """Unit by unit: one more of class g has probability (κ m_g + seen_g)/(κ + seen)."""
+    S, B, K, H = 3, 4, 3, 2
+    mean = rng.dirichlet(np.ones(K), (S, B, H)).swapaxes(2, 3)
+    kappa = rng.uniform(1.0, 30.0, (S, H))
+    n = rng.poisson(2.0, (B, K, H))
+    n[1] = 0
+    log_p = np.zeros((S, B))
+    for s, b, h in np.ndindex(S, B, H):
+        seen = np.zeros(K)
+        for g in np.repeat(np.arange(K), n[b, :, h]):
+            own = kappa[s, h] * mean[s, b, g, h]
+            log_p[s, b] += np.log((own + seen[g]) / (kappa[s, h] + seen.sum()))
+            seen[g] += 1
+    expected = np.log(np.exp(log_p).mean(axis=0)).sum()  # each group's mean over draws
+    assert _Seen(n).fit(mean, kappa, 0.0) == pytest.approx(expected)
 
 
 def test_cells_follow_the_column_of_their_label(rng):

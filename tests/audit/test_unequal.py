@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from scipy.special import stdtrit
 
 import trueup as tu
-from trueup.audit.units import Units, design_effect, weighted_difference
+from trueup.audit.units import Units, design_effect, freedom, weighted_difference
 from trueup.cli import main
 from trueup.errors import DataError, OptionError
 from trueup.present.report import sections
@@ -159,8 +159,12 @@ def test_the_interval_of_unequal_probabilities_is_students(tables):
     table, audit = tables
     row = tu.correct(table, audit, method="difference").rows()[0]
     w = 1 / audit["probability"][audit["probability"] < 1]
-    t = stdtrit(w.sum() ** 2 / (w**2).sum() - 1, 0.975)
-    assert row["upper"] - row["estimate"] == pytest.approx(t * row["sd"])
+    least, most = stdtrit([w.sum() ** 2 / (w**2).sum() - 1, 1], 0.975)
+    found = (row["upper"] - row["estimate"]) / row["sd"]
+    assert least < found < most
+    pi = audit["probability"].to_numpy()
+    own = freedom(Units(*audit[["true", "predicted"]].to_numpy().T, np.ones(len(pi)), pi), 2)
+    assert found == pytest.approx(stdtrit(own[0], 0.975))
     rare = audit.assign(true=np.arange(len(audit)) < 2)
     with pytest.warns(tu.TrueupWarning, match="count as fewer than 4"):
         tu.correct(table, rare.assign(true=rare["true"].astype(int)), method="difference")

@@ -1,5 +1,7 @@
 """Unequal probabilities and clusters: textbook variances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.seeds import more
@@ -127,16 +129,30 @@ def test_values_of_clusters_count_as_often_as_they_differ(rng):
 
 
 def test_degrees_of_freedom(rng):
-    units = drawn(rng)
-    equal = Units(units.g, units.h, units.y, np.full(60, 0.1))
-    assert freedom(equal) == pytest.approx(59)
-    w = 1 / units.pi
-    assert freedom(units) == pytest.approx(w.sum() ** 2 / (w**2).sum() - 1)
+    """All units err, half of them either way: every square is the same, and n − 1 are left."""
+    g = np.arange(60) % 2
+    equal = Units(g, 1 - g, np.ones(60), np.full(60, 0.1))
+    assert freedom(equal, 2) == pytest.approx([59, 59])
     strata, blocks = np.repeat([0, 1], [20, 40]), np.repeat(np.arange(12), 5)
-    assert freedom(Units(units.g, units.h, units.y, equal.pi, None, strata)) == pytest.approx(58)
-    assert freedom(Units(units.g, units.h, units.y, equal.pi, blocks)) == pytest.approx(11)
+    assert freedom(replace(equal, stratum=strata), 2) == pytest.approx([58, 58])
+    assert freedom(replace(equal, cluster=blocks), 2).max() <= 11 + 1e-9
     sure = np.where(np.arange(60) < 30, 1.0, 0.1)
-    assert freedom(Units(units.g, units.h, units.y, sure)) == pytest.approx(29)
+    assert freedom(replace(equal, pi=sure), 2) == pytest.approx([29, 29])
+    units = drawn(rng)
+    w = 1 / units.pi
+    assert (freedom(units, 2) <= w.sum() ** 2 / (w**2).sum() - 1).all()
+
+
+def test_degrees_of_freedom_of_few_errors_are_those_of_their_variance():
+    """Two for each error: m of them vary by a relative variance of 1/m, a chi-square by 2/df."""
+    for m in (3, 10):
+        h = (np.arange(2000) < m).astype(int)
+        found = freedom(Units(0 * h, h, np.ones(2000), np.full(2000, 0.01)), 2)
+        assert found == pytest.approx([2 * m, 2 * m], rel=0.02)
+    # one of ten errors has three times the weight: (9 + 9)²/(9 + 81) is what they are worth
+    pi = np.where(np.arange(2000) == 0, 0.01 / 3, 0.01)
+    found = freedom(Units(0 * h, h, np.ones(2000), pi), 2)
+    assert found == pytest.approx([2 * 18**2 / 90] * 2, rel=0.05)
 
 
 def test_few_units_behind_a_figure_are_named(rng):

@@ -7,7 +7,7 @@ import pytest
 from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, SCALE, learn_columns
+from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, SCALE, _log_kappa, learn_columns
 from trueup.draws.cells.frame import ROUGH, Frame, frame, implied_slopes
 from trueup.draws.cells.tables import tables_of
 
@@ -101,6 +101,12 @@ def test_tables_have_the_moments_of_their_sum(rng):
         assert abs(draws.mean() - mean) < 5 * np.sqrt(var / size) + 1e-12
         fourth = (p * (1 - p) * (1 - 6 * p * (1 - p))).sum() + 3 * var**2
         assert abs(draws.var() - var) < 5 * np.sqrt((fourth - var**2) / size) + 1e-12
+
+
+def test_kappa_has_the_likelihood_of_cells_with_so_many_units():
+    """Γ(κ)/Γ(κ + n) is 1/(κ(κ + 1) … (κ + n − 1)), for each cell."""
+    expected = -np.log(KAPPAS[:, None] + [0, 1, 2, 0]).sum(axis=1)  # cells of 3, 1 and no units
+    np.testing.assert_allclose(_log_kappa(np.array([3, 1, 0])), expected)
 
 
 def test_slopes_are_those_of_two_normals(rng):

@@ -9,10 +9,12 @@ import pytest
 from tests.seeds import more
 
 import trueup as tu
+from trueup.count.counts import make_counts
+from trueup.draws.settings import make_settings
 from trueup.errors import DataError, OptionError
 from trueup.estimate.periods import draw
 from trueup.estimate.periods.labels import when
-from trueup.estimate.periods.rates import USUAL, draw_rates
+from trueup.estimate.periods.rates import USUAL, draw_rates, drifting
 from trueup.present.sentences import citations, headline, question
 
 P = np.array([[0.8, 0.2], [0.15, 0.85]])
@@ -351,3 +353,31 @@ def test_rates_of_large_audits_are_those_of_the_classifier(design, rng):
     assert np.allclose(found.mean(axis=0), P, atol=0.002)
     wrong = draw_rates(n, np.repeat(q[None], 50, axis=0), np.full((2, 2), 0.5), rng, True)
     assert np.allclose(wrong.mean(axis=0), P, atol=0.002) == (design == "random")
+
+
+def test_rates_that_drift_are_those_of_an_audit_in_its_period_and_between_two_in_between(rng):
+    """Three audits, log odds linear in time; before the first and after the last they vary more."""
+    audits, at = np.array([1.0, 5.0, 11.0]), np.arange(13.0)
+    each = np.array([P, [[0.5, 0.5], [0.1, 0.9]], [[0.9, 0.1], [0.4, 0.6]]])
+    found, delta = drifting(np.repeat(each[None], 400, axis=0), audits, at, np.ones((3, 2)), rng)
+    for t, expected in zip((1, 5, 11), each, strict=True):
+        np.testing.assert_allclose(found[:, t], np.repeat(expected[None], 400, axis=0))
+    odds = np.log(found[:, :, :, 0] / found[:, :, :, 1])
+    for t, (one, other, share) in {4: (1, 5, 0.75), 7: (5, 11, 1 / 3)}.items():
+        np.testing.assert_allclose(odds[:, t], (1 - share) * odds[:, one] + share * odds[:, other])
+    spread = odds.std(axis=0)
+    assert (spread[[0, 12]] > 0.1 * delta).all()
+    assert (spread[1:12] < 1e-9).all()
+
+
+def test_an_audited_period_has_the_true_shares_of_its_audit(rng):
+    """Half of all units are of class 0, and 325 in 1,000 predicted so, audited ones as the others.
+
+    Planted bug: the audit's units by predicted class, which has 458.
+    """
+    joint = 0.5 * np.array([[0.6, 0.4], [0.05, 0.95]])
+    n = np.rint(400 * np.stack([joint, 0 * joint])).astype(int)
+    counts = make_counts(n, np.rint(np.tile(1000 * joint.sum(axis=0), (2, 1))))
+    settings = make_settings(2, design="random", draws=1000, seed=int(rng.integers(2**32)))
+    u = draw.draw_periods(counts, np.arange(2.0), settings).u[:, 0, 0]
+    assert u.mean() == pytest.approx(500, abs=5 * u.std() / np.sqrt(1000) + 2)  # 2 for the prior

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tests.seeds import fresh
 
 from trueup.count.counts import Counts
+from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
 from trueup.verify import run
 from trueup.verify.calibration import RankCase, ranks, uniformity
@@ -23,6 +24,7 @@ from trueup.verify.judgement import (
     least_covered,
 )
 from trueup.verify.published import _kloos, published
+from trueup.verify.sections import whole_stays
 
 
 def seed(key):
@@ -165,6 +167,17 @@ def test_the_quick_form_passes_and_is_json(monkeypatch):
     }  # fmt: skip
 
 
+def test_sections_by_themselves_have_the_seeds_that_they_have_among_all():
+    jobs, _ = run._jobs(False, np.random.default_rng(seed(10)))
+    some = run._of_sections(jobs, ("periods", "groups"))
+    assert {getattr(what, "section", what) for _, what, _ in some} == {
+        "periods", "groups", whole_stays,
+    }  # fmt: skip
+    assert [job for job in jobs if job in some] == some
+    with pytest.raises(OptionError, match=r"got 'period'.*\n\nHint.*'calibration', 'coverage'"):
+        run._of_sections(jobs, ["period"])
+
+
 def test_a_breach_is_exit_code_1(monkeypatch):
     from trueup import verify as verification
     from trueup.cli import main
@@ -173,8 +186,8 @@ def test_a_breach_is_exit_code_1(monkeypatch):
 
     bad = Finding("coverage", "planted", 1, "0%", "≥ 92%", BREACH)
     info = {
-        "seed": 1, "quick": True, "processes": 1, "seconds": 1.0, "cells": 0, "answers": 0,
-        "refused": 0,
+        "seed": 1, "quick": True, "only": [], "processes": 1, "seconds": 1.0, "cells": 0,
+        "answers": 0, "refused": 0,
     }  # fmt: skip
     monkeypatch.setattr(verification, "verify", lambda **_: Verification([bad], [], info))
     result = CliRunner().invoke(main, ["verify", "--quick"])

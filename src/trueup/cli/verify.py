@@ -7,9 +7,14 @@ from trueup.cli.options import takes
 
 
 @click.command(cls=Command)
-@takes("quick seed processes json quiet", "verify")
+@takes("quick only seed processes json quiet", "verify")
 def verify(
-    quick: bool, seed: int | None, processes: int | None, as_json: bool, quiet: bool
+    quick: bool,
+    only: tuple[str, ...],
+    seed: int | None,
+    processes: int | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Check that intervals cover and figures are right.
 
@@ -22,7 +27,7 @@ def verify(
     from trueup.verify import verify as run
 
     with progress_bar(quiet) as bar, quiet_warnings():
-        found = run(quick=quick, seed=seed, processes=processes, progress=bar)
+        found = run(quick=quick, only=only, seed=seed, processes=processes, progress=bar)
     click.echo(json.dumps(found.answer(), indent=2, allow_nan=False) if as_json else str(found))
     if found.breaches:
         raise click.exceptions.Exit(1)

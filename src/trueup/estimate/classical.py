@@ -311,7 +311,7 @@ def _point(
     interval: float,
     warnings: list[str],
     tuning: Floats | None = None,
-    freedom: float | None = None,
+    freedom: Floats | None = None,
 ) -> Answer:
     sd, end = np.sqrt(variance), (1 + interval) / 2
     half = (special.ndtri(end) if freedom is None else special.stdtrit(freedom, end)) * sd

@@ -63,9 +63,8 @@ def estimate_units(
         lam = float(settings.method == "difference")  # otherwise "test_set"
         figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
         told = few_behind(units, counts.classes)
-        answer = classical._point(
-            figures, variance, settings.interval, told, freedom=freedom(units)
-        )
+        own = freedom(units, counts.K, lam)
+        answer = classical._point(figures, variance, settings.interval, told, freedom=own)
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design

@@ -5,13 +5,14 @@ import os
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from trueup.errors import TrueupWarning
+from trueup.errors import OptionError, TrueupWarning
 from trueup.numerics.arrays import Progress, Rng, fresh_seed
 from trueup.verify import judgement
 from trueup.verify.calibration import RankCase, rank_cases, ranks, uniformity
@@ -57,7 +58,8 @@ class Verification:
                 )
         lines.append(
             f"{info['answers']:,} answers in {info['cells']:,} cells, {info['refused']} refused; "
-            f"{'quick' if info['quick'] else 'full'} form, seed {info['seed']}, "
+            f"{'quick' if info['quick'] else 'full'} form"
+            f"{''.join(f', {name}' for name in info['only'])}, seed {info['seed']}, "
             f"{info['seconds']:.0f} s on {info['processes']} processes"
         )
         n = len(self.breaches)
@@ -81,11 +83,15 @@ class Verification:
 def verify(
     *,
     quick: bool = False,
+    only: Sequence[str] = (),
     seed: int | None = None,
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> Verification:
-    """Run every check and judge it; the same seed gives the same table on any number of cores."""
+    """Run every check and judge it; the same seed gives the same table on any number of cores.
+
+    `only` names the sections to run, by default all; the data of each do not depend on it.
+    """
     begun = time.monotonic()
     if seed is None:
         seed = fresh_seed()
@@ -94,6 +100,9 @@ def verify(
     jobs, left_out = _jobs(quick, rng)
     listed, skipped = every_scenario()
     order = [*dict.fromkeys(x.section for x in listed)]
+    if only:
+        jobs = _of_sections(jobs, only)
+        skipped = [finding for finding in skipped if finding.section in only]
     answers = _in_processes(jobs, processes, progress)
     found = defaultdict(list)
     for (kind, case, _), answer in zip(jobs, answers, strict=True):
@@ -109,7 +118,7 @@ def verify(
     again = _in_processes(more, processes, progress)
     findings = [
         *judgement.judge_calibration(found["ranks"]),
-        *judgement.judge_coverage(cells, left_out),
+        *(judgement.judge_coverage(cells, left_out) if cells else ()),
         *judgement.judge_scenarios(scenarios),
         *judgement.judge_again(again),
         *(finding for _, findings in found["others"] for finding in findings),
@@ -118,6 +127,7 @@ def verify(
     info = {
         "seed": seed,
         "quick": quick,
+        "only": [*only],
         "processes": processes,
         "seconds": time.monotonic() - begun,
         "cells": len(tallies),
@@ -125,6 +135,25 @@ def verify(
         "refused": sum(t.refused for t in [*tallies, *again]),
     }
     return Verification(findings, tallies, info)
+
+
+def _of_sections(
+    jobs: list[tuple[str, Any, int]], only: Sequence[str]
+) -> list[tuple[str, Any, int]]:
+    """Return the jobs of these sections, each with the seed that it had among the others."""
+    known = [*dict.fromkeys(_section(kind, what) for kind, what, _ in jobs)]
+    if unknown := [name for name in only if name not in known]:
+        raise OptionError(
+            f"`only` must name sections that can run here; got {unknown[0]!r}.",
+            hint=f"the sections are {', '.join(map(repr, sorted(known)))}.",
+        )
+    return [job for job in jobs if _section(*job[:2]) in only]
+
+
+def _section(kind: str, what: Any) -> str:
+    if kind == "others":
+        return "groups" if what is whole_stays else "published"
+    return "calibration" if kind == "ranks" else str(what.section)
 
 
 def _jobs(quick: bool, rng: Rng) -> tuple[list[tuple[str, Any, int]], int]:
