@@ -40,6 +40,7 @@ def messages() -> Iterator[str]:
     yield from _matching()
     yield from _options()
     yield from _periods()
+    yield from _few_errors()
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
@@ -174,6 +175,14 @@ def _periods() -> Iterator[str]:
     yield raised(tu.correct_counts([[4, 1], [2, 3]], [10, 90], seed=1).add, "march.csv")
     Path("old.trueup").write_text("month,count")
     yield raised(tu.load, "old.trueup")
+
+
+def _few_errors() -> Iterator[str]:
+    """Six wrong predictions among 60, and values that differ."""
+    n = [[17, 3], [3, 37]]
+    sums, squares = [[34, 6], [3, 37]], [[102, 18], [6, 74]]
+    whole = ([300, 700], [600, 900], [2000, 2500])
+    yield from warned(tu.correct_counts, n, *whole, sums, squares, seed=1)
 
 
 def _no_answer() -> Iterator[str]:

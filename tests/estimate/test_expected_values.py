@@ -3,6 +3,8 @@
 Coverage needs many replications to show a bias; with every number at its expectation one run does.
 """
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -64,3 +66,21 @@ def test_few_errors_among_signed_values_are_told():
         population, test_set, _ = tables(VALUES[name], n)
         est = tu.correct(population, test_set, value="y", draws=200, seed=1)
         assert any("Some values are negative" in x for x in est.info["warnings"]) == told
+
+
+def test_few_wrong_predictions_hardly_tell_how_large_such_units_are():
+    """Seven are too few for totals of values that differ, eight are not, and counts need none."""
+
+    def told(wrong, sums=(600, 900), squares=(2000, 2500)):
+        n = np.array([[17, wrong - 3], [3, 37]])
+        cells = (n * [[2.0], [1.0]], n * [[6.0], [2.0]])
+        values = (list(sums), list(squares), *cells) if sums else ()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tu.TrueupWarning)
+            est = tu.correct_counts(n, [300, 700], *values, seed=1)
+        return any("hardly tell whether such units are larger" in w for w in est.info["warnings"])
+
+    assert told(7)
+    assert not told(8)
+    assert not told(7, sums=None)
+    assert not told(7, sums=(300, 700), squares=(300, 700))

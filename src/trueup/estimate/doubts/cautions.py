@@ -21,6 +21,9 @@ from trueup.text import quoted, roughly
 FEW_WRONG = 12
 """Audited errors below which totals of signed values are doubtful: where classes lie two standard
 deviations apart, intervals covered 71% with about 7 errors, 92% with 12 and all of 24 with 24."""
+FEW_LARGER = 8
+"""Audited errors below which other totals are: where wrongly predicted units were three times as
+large, intervals covered 73% with about five errors (`trueup verify --only values`)."""
 TOLD_FROM_ZERO = 0.75
 """Standard errors; below this the interval rests on the prior and the bound at 0. `trueup verify`
 counts how often the warning appears where intervals miss, and where they do not."""
@@ -113,6 +116,12 @@ def cautions(
             "hardly tell how errors depend on the value, and the interval may be too narrow. Label "
             "more units, or compare with method='difference'."
         )
+    elif method == "joint" and wrong < FEW_LARGER and _unequal(counts):
+        found.append(
+            f"Only {wrong} test unit{' was' if wrong == 1 else 's were'} predicted wrongly: they "
+            "hardly tell whether such units are larger or smaller than others. If they are, the "
+            "interval of a total may be too narrow. Label more units, or draw them by size."
+        )
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
         bounds = {"share": TOLD_FROM_ZERO} | ({"total": TOTAL_FROM_ZERO} if counts.totals else {})
@@ -192,6 +201,13 @@ def _no_class(counts: Counts, empty: list[Hashable]) -> str:
         f" If no unit can truly be {quoted(seen[:MOST_NAMED])} (a label such as 'unknown'), leave "
         "it out of `classes` and keep it among the predicted labels."
     )
+
+
+def _unequal(counts: Counts) -> bool:
+    """Whether there are totals of values that differ: Σy²/N is well above the squared mean."""
+    if counts.u_hat is None or counts.w_hat is None:
+        return False
+    return bool(counts.w_hat.sum() * counts.N > 1.2 * counts.u_hat.sum() ** 2)
 
 
 def signal(counts: Counts, settings: Settings, totals: bool = False) -> NDArray[np.float64]:
