@@ -76,7 +76,10 @@ def test_audited_units_do_not_count_twice(tables, tmp_path):
         with pytest.raises(tu.DataError, match=f"must not count twice; in {month} those of"):
             series_.add(*given)
     with pytest.warns(tu.TrueupWarning, match="the test set has audited units of 1, where the"):
-        est.add(None, test[:20])
+        twice = est.add(None, test[:20])
+    for given in (test, test[:20]):  # neither has the counts of both together
+        with pytest.raises(tu.DataError, match="must not count twice"):
+            twice.add(None, given)
 
 
 def test_a_series_of_a_test_set_from_elsewhere_grows_too(tables):
