@@ -30,6 +30,7 @@ class TrueupError(ValueError):
     """
 
     def __init__(self, problem: str, *, hint: str | None = None) -> None:
+        self.problem, self.hint = problem, hint
         words = problem if hint is None else f"{problem}\n\nHint: {hint}"
         super().__init__(re.sub(NUMPY, r"\1", words))
 

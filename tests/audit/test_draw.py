@@ -183,6 +183,15 @@ def test_design_columns_that_were_changed_are_refused(options):
     assert tu.correct(POPULATION, fewer, seed=1).counts.n.sum() == 59
 
 
+@pytest.mark.parametrize("options", [{}, {"by_prediction": True}, {"within": "region"}])
+def test_a_row_too_many_is_said_to_be_one(options):
+    test_set = labelled(tu.draw(POPULATION, 60, id="unit", seed=2, **options))
+    added = test_set.iloc[:1].assign(unit=next(x for x in range(99) if x not in {*test_set.unit}))
+    for row in (test_set.iloc[:1], added):
+        with pytest.raises(DataError, match=r"drawn units only, each once; .* drawn in stratum"):
+            tu.correct(POPULATION, pd.concat([test_set, row]))
+
+
 def test_two_lists_a_broken_list_and_another_design_are_refused():
     one, two = (labelled(tu.draw(POPULATION, 30, id="unit", seed=s)) for s in (2, 3))
     mixed = pd.concat([one, two.drop(columns=["drawn"])])

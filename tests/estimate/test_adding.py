@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,14 @@ from test_periods import correct, few_particles, series
 
 import trueup as tu
 from trueup.cli import main
-from trueup.present.reproduce import python_call
+from trueup.present.reproduce import (
+    SERIES,
+    command_line,
+    only_in_python,
+    python_call,
+    when_hashed,
+)
+from trueup.present.sentences import question
 
 __all__ = ["few_particles"]
 pytestmark = pytest.mark.usefixtures("few_particles")
@@ -44,8 +52,34 @@ def test_the_longer_series_is_that_of_the_whole_table(tables, options, tmp_path)
     est = add(est, test_set=late)
     np.testing.assert_allclose(est.draws, whole.draws, rtol=1e-9)  # sums in another order
     assert [row["month"] for row in est.rows()] == [row["month"] for row in whole.rows()]
-    together = add(correct(table[:600], test, **options), table[600:], late)
+    # a new table with audited units of its own, and late ones of an earlier month
+    together = add(
+        correct(table[:600], test[:30], **options), table[600:], pl.concat([test[30:], late])
+    )
     np.testing.assert_allclose(together.draws, whole.draws, rtol=1e-9)
+
+
+def test_audited_units_do_not_count_twice(tables, tmp_path):
+    table, test, late = tables
+    est = correct(table[:800], test, value="y")
+    longer = add(est, table[800:], late)
+    loaded = tu.load(longer.save(tmp_path / "series.trueup"))
+    appended = pl.concat([test[:10], late])
+    rounded = late.with_columns(y=pl.col("y").round(3))
+    for series_, given, month in (
+        (est, (None, test), 1),
+        (est, (table[800:], pl.concat([test, late])), 1),
+        (longer, (None, test), 1),
+        (loaded, (None, appended), 4),
+        (loaded, (None, rounded), 4),
+    ):
+        with pytest.raises(tu.DataError, match=f"must not count twice; in {month} those of"):
+            series_.add(*given)
+    with pytest.warns(tu.TrueupWarning, match="the test set has audited units of 1, where the"):
+        twice = est.add(None, test[:20])
+    for given in (test, test[:20]):  # neither has the counts of both together
+        with pytest.raises(tu.DataError, match="must not count twice"):
+            twice.add(None, given)
 
 
 def test_a_series_of_a_test_set_from_elsewhere_grows_too(tables):
@@ -72,7 +106,20 @@ def test_the_report_says_how_the_series_grew(tables, tmp_path):
     text = longer.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert f".add({str(tmp_path / 'new.csv')!r}, None)" in python_call(longer)
     assert text.count("no longer there") == 0  # hashed when it was saved
-    assert all(name in text for name in ("old.csv", "new.csv", "test.csv"))
+    old, new, audited = (str(tmp_path / f"{name}.csv") for name in ("old", "new", "test"))
+    assert all(name in text for name in (old, new, audited))
+    assert f"of the 1,200 units in {old} and {new} whose class" in text
+    assert "hashed when the estimate was saved; those that were added after that, when" in text
+    assert command_line(longer).splitlines() == [
+        f"trueup correct {old} {audited} --period month --classes 0,1 --seed 1 --save {SERIES}",
+        f"trueup add {SERIES} {new}",
+    ]
+    assert when_hashed(est) == "Files were hashed when this report was written."
+    assert when_hashed(tu.load(longer.save(tmp_path / "series.trueup"))).endswith("was saved.")
+    in_memory = replace(longer, asked=longer.asked | {"added": [["<polars.DataFrame>", new]]})
+    assert command_line(in_memory) is None
+    assert only_in_python(in_memory) == ["tables in memory that were added"]
+    assert "1,200 units whose class" in question(in_memory)
 
 
 def test_what_cannot_be_added_is_refused(tables, tmp_path):
@@ -94,6 +141,26 @@ def test_what_cannot_be_added_is_refused(tables, tmp_path):
             est.add(*given)
     with pytest.raises(tu.OptionError, match="added to a series only"):
         correct(table, test, period=None).add(table[800:])
+
+
+def test_messages_name_nothing_that_add_does_not_take(tables):
+    table, test, late = tables
+    est = correct(table[:600], test, id="id")
+    new, second = table[600:], late.head(1)
+    holes = new.with_columns(predicted=pl.when(pl.col("id") > 700).then("predicted"))
+    cases = [
+        ((new.rename({"month": "when"}),), "must have a column 'month'"),
+        ((new.rename({"month": "Month"}),), "did you mean 'Month'"),
+        ((holes,), "must have a usable value"),
+        ((new, late.drop("predicted").with_columns(id=pl.col("id") + 9999)), "not in predictions"),
+        ((new, pl.concat([test, late]).drop("month")), "need the columns 'month' and 'predicted'"),
+        ((new, second.with_columns(predicted=1 - pl.col("predicted"))), "another predicted class"),
+    ]
+    for given, words in cases:
+        with pytest.raises(tu.TrueupError, match=words) as caught:
+            est.add(*given)
+        assert "--" not in str(caught.value)
+        assert "name the column" not in str(caught.value)
 
 
 def test_the_command_adds_to_the_file(tables, tmp_path):

@@ -68,6 +68,14 @@ def test_what_cannot_be_inverted_is_refused():
             tu.correct_counts(TEST, COUNTS, **NAMES, method=method)
 
 
+@pytest.mark.parametrize("option", ["by", "strata", "period"])
+def test_groups_and_periods_need_classes_and_nobody_is_told_to_publish_the_label(option):
+    both = [table.append_column("month", pa.array([7] * len(table))) for table in tables()]
+    with pytest.raises(tu.OptionError, match=r"\(here 'month'\) .* 'unknown' is not") as caught:
+        tu.correct(*both, classes=["a", "b"], **{option: "month"})
+    assert "only if units can truly be of it" in str(caught.value)
+
+
 @pytest.mark.parametrize("design", ["by_class", "shifted"])
 def test_full_is_taken_for_the_other_designs(design):
     est = tu.correct_counts(TEST, COUNTS, **NAMES, design=design, seed=1)

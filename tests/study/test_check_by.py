@@ -89,6 +89,15 @@ def test_the_rest_of_the_check_is_that_without_groups(rng):
     }
 
 
+def test_an_adjusted_p_value_is_called_so(rng):
+    units, test = tables(rng, n=300)
+    random = "design 'random'"
+    alone, one = (findings(units, test, **given)[random] for given in ({}, {"by": "region"}))
+    assert one["value"] == pytest.approx(min(2 * alone["value"], 1))
+    assert "adjusted" not in alone["words"]
+    assert one["doubt"] or ", adjusted for several tests: the test set's" in one["words"]
+
+
 def test_audited_units_in_a_few_groups_only_are_seen_and_the_others_named(rng):
     units, test = tables(rng)
     test = test[test["region"].isin(["r0", "r1", "r2", "r3"])]

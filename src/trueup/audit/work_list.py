@@ -262,8 +262,17 @@ def _check_rows(
         many = np.array([rows for *_, rows in found.values()])
         whole = np.abs(m - np.rint(m)) <= DIGITS * (m + 1)
         too_many = design.n is not None and np.rint(m).sum() > design.n * (1 + DIGITS)
-        if too_many or not (whole & (many <= np.rint(m))).all():
+        if too_many or not whole.all():
             raise _changed(test_set, own["probability"])
+        for stratum, rows, drawn in zip(found, many, np.rint(m), strict=True):
+            if rows > drawn:
+                raise DataError(
+                    f"{test_set.name} must have drawn units only, each once; by column "
+                    f"{own['probability']!r}, {drawn:,.0f} were drawn in stratum {stratum!r}, and "
+                    f"it has {rows:,}.",
+                    hint="take out rows that were doubled or added; or copy the column from the "
+                    "original work list.",
+                )
     return {stratum: units for stratum, (units, *_) in found.items()}
 
 

@@ -134,10 +134,12 @@ def gather_groups(
         columns=None if predicted == labels else tuple(predicted),
     )
     if found.whole.columns is not None and columns.parts:
+        others = [label for label in predicted if label not in labels]
         raise OptionError(
-            "`by` and `strata` need predicted labels that are the classes; got "
-            f"{list(found.whole.columns)[:MOST_NAMED]} for {labels[:MOST_NAMED]}.",
-            hint="list every predicted label in `classes`, or leave `by` and `strata` out.",
+            f"With groups, strata or periods (here {quoted(columns.parts)}) predicted labels must "
+            f"be classes; {quoted(others[:MOST_NAMED])} {'is' if len(others) == 1 else 'are'} not.",
+            hint="correct the whole without them, or predict a class for these units too. Add a "
+            "label to `classes` only if units can truly be of it.",
         )
     _check_placed(found, population, test_set, overlap=overlap)
     if alone is not None and scored_groups is not None:

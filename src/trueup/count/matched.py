@@ -14,12 +14,21 @@ from trueup.read.table import Missing, Table, Tally
 NUMBERS = ("integer", "number")
 ROUNDED = 1e-3
 """Values that differ by less than this, relative to their size, were rounded."""
+ELSEWHERE = "with overlap=False (--no-overlap) the test set may come from elsewhere."
 
 
 def matched_tally(
-    population: Table, test_set: Table, columns: Columns, parts: Sequence[str], missing: Missing
+    population: Table,
+    test_set: Table,
+    columns: Columns,
+    parts: Sequence[str],
+    missing: Missing,
+    hint: str = ELSEWHERE,
 ) -> Tally:
-    """Tally the test set by (*parts, true, predicted), all but `true` from the population."""
+    """Tally the test set by (*parts, true, predicted), all but `true` from the population.
+
+    `hint` is for units that the population does not hold.
+    """
     id, true, predicted, value = columns.id, columns.true, columns.predicted, columns.value
     assert id is not None
     has_prediction = predicted in test_set.kinds()
@@ -38,10 +47,10 @@ def matched_tally(
     usable = [row for row in audited if row[0] is not None and row[1] is not None]
     ids = [row[0] for row in usable]
     _refuse_duplicates(ids, id, test_set)
-    among = _written_as(ids, population.kinds()[id])
+    among = written_as(ids, population.kinds()[id])
     more = [column for column in said if column not in (*parts, value)]
     found = population.rows([id, *more, *parts, predicted], value=value, id=id, among=among)
-    by_id = _by_id(found, ids, id, population, with_value=value is not None)
+    by_id = _by_id(found, ids, id, population, hint, with_value=value is not None)
     known = [*more, *parts, predicted, value]
     notes = _contradictions(
         said, {row[0]: row[len(own) :] for row in usable}, by_id, known, (id, test_set, population)
@@ -131,7 +140,7 @@ def _differ(a: Any, b: Any) -> bool:
     return bool(a != b)
 
 
-def _written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:
+def written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:
     """Return ids as the population has them: pandas writes 7.0 for 7 in a column with a gap."""
     if kind == "number":
         return [float(i) for i in ids]
@@ -145,6 +154,7 @@ def _by_id(
     ids: Sequence[Hashable],
     id: str,
     population: Table,
+    hint: str,
     *,
     with_value: bool,
 ) -> dict[Hashable, tuple[Any, ...]]:
@@ -160,7 +170,7 @@ def _by_id(
         raise DataError(
             f"{units_are(len(absent), 'are')} not in {population.name}; the first is "
             f"{id} = {absent[0]!r}.",
-            hint="with overlap=False (--no-overlap) the test set may come from elsewhere.",
+            hint=hint,
         )
     return by_id
 

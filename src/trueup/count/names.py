@@ -64,7 +64,7 @@ class Columns:
         for name in self.by:
             if name.casefold() in TAKEN:
                 raise OptionError(
-                    f"`by` must not name a column that the answer has already; got {name!r}.",
+                    f"`by` and `period` must not name a column that the answer has; got {name!r}.",
                     hint=f"rename that column; the answer's own are {list(TAKEN)}.",
                 )
 

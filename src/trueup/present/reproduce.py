@@ -19,6 +19,8 @@ from trueup.read.paths import find
 MOST_BYTES = 16 << 30
 MOST_FILES = 100
 TABLES = ("predictions", "test_set")
+SERIES = "reproduced.trueup"
+"""The file that the printed commands save a series in: no name that users choose."""
 
 
 def parameters(function: str) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def python_call(est: Estimate) -> str | None:
     inside = ",\n    ".join(parts)
     call = f"import trueup\n\nest = trueup.{est.asked['function']}(\n    {inside},\n)"
     for tables in est.asked.get("added", ()):
-        call += f".add({', '.join('...' if _is_table(x) else repr(x) for x in tables)})"
+        call += f".add({', '.join('...' if is_table(x) else repr(x) for x in tables)})"
     if "combine" in est.asked:
         call += f".combine({est.asked['combine']!r})"
     if "margin" in est.asked:
@@ -69,24 +71,33 @@ def python_call(est: Estimate) -> str | None:
 
 
 def _python(x: Any) -> str:
-    if _is_table(x):
+    if is_table(x):
         return f"...  # a {x[1:-1]}"
     return repr(x.tolist() if isinstance(x, np.ndarray) else x)
 
 
-def _is_table(x: Any) -> bool:
+def is_table(x: Any) -> bool:
     """Whether the argument was a table in memory, of which only the kind is kept."""
     return isinstance(x, str) and x.startswith("<") and x.endswith(">") and "." in x
 
 
 def command_line(est: Estimate) -> str | None:
-    """Return the command that makes the same numbers; None where only Python can."""
+    """Return the command that makes the same numbers; None where only Python can.
+
+    A series that grew has a line for each table that was added.
+    """
     if "function" not in est.asked or only_in_python(est):
         return None
     command = "correct" if est.asked["function"] == "correct" else "numbers"
     words = [word for name, x in options_given(est).items() for word in _words(name, x) or ()]
     words += [word for name in est.asked.get("margin", ()) for word in ("--margin", name)]
-    return shlex.join(["trueup", command, *words])
+    lines = [["trueup", command, *words]]
+    for table, test_set in (added := est.asked.get("added", ())):
+        more = [] if test_set is None else ["--test-set", test_set]
+        lines.append(["trueup", "add", SERIES, *([] if table is None else [table]), *more])
+    if added:
+        lines[0] += ["--save", SERIES]
+    return "\n".join(map(shlex.join, lines))
 
 
 def only_in_python(est: Estimate) -> list[str]:
@@ -94,14 +105,16 @@ def only_in_python(est: Estimate) -> list[str]:
     found = [name for name, x in options_given(est).items() if _words(name, x) is None]
     if "margin" in est.asked and est.asked.get("keep_draws"):
         found.remove("keep_draws")  # --margin implies it
-    return found + [name for name in ("combine", "added") if name in est.asked]
+    if any(is_table(x) for pair in est.asked.get("added", ()) for x in pair):
+        found.append("tables in memory that were added")
+    return found + [name for name in ("combine",) if name in est.asked]
 
 
 def _words(name: str, x: Any) -> list[str] | None:
     flag = "--rates" if name == "P" else "--" + name.replace("_", "-")
     if x is None:
         return []
-    if name in ("keep_draws", "studies") or _is_table(x):
+    if name in ("keep_draws", "studies") or is_table(x):
         return None
     if name in TABLES:
         return [x]
@@ -183,20 +196,32 @@ def counts_hash(counts: Counts) -> str:
 def file_hashes(est: Estimate) -> list[tuple[str, str, str]]:
     """Return name, size and SHA-256 of each input file, as it is now, or was when saved."""
     found = [(str(a), str(b), str(c)) for a, b, c in est.asked.get("hashed", ())]
-    paths = [est.asked.get(name) for name in TABLES]
-    paths += [path for tables in est.asked.get("added", ()) for path in tables]
-    for path in paths[est.asked.get("tables_hashed", 0) :]:
-        if path is None or _is_table(path):
-            continue
+    for path in _not_hashed(est):
         try:
             files = find(path).files
         except FileError:
-            found.append((path, "–", "no longer there when the report was written"))
+            found.append((path, "–", "no longer there when files were hashed"))
             continue
         found += [(file, *_hashed(file)) for file in files[:MOST_FILES]]
         if len(files) > MOST_FILES:
             found.append((f"… {len(files) - MOST_FILES:,} more files", "–", "not hashed"))
     return found
+
+
+def _not_hashed(est: Estimate) -> list[str]:
+    """Return the paths of files that no saved estimate has hashes of."""
+    paths = [est.asked.get(name) for name in TABLES]
+    paths += [path for tables in est.asked.get("added", ()) for path in tables]
+    late = paths[est.asked.get("tables_hashed", 0) :]
+    return [path for path in late if path is not None and not is_table(path)]
+
+
+def when_hashed(est: Estimate) -> str:
+    """Say when files were hashed, for a report that is being written."""
+    if not est.asked.get("hashed"):
+        return "Files were hashed when this report was written."
+    late = "; those that were added after that, when this report was written"
+    return f"Files were hashed when the estimate was saved{late if _not_hashed(est) else ''}."
 
 
 def _hashed(file: str) -> tuple[str, str]:

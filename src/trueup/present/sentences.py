@@ -8,11 +8,14 @@ from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
 from trueup.present.evidence import evidence, population
+from trueup.present.reproduce import is_table
 from trueup.present.tables import written
 from trueup.text import listed, percent
 
 METHODS = tomllib.loads(Path(__file__).with_name("methods.toml").read_text(encoding="utf-8"))
 """Two sentences on what each method does, and what must hold for it."""
+MOST_FILES = 5
+"""How many files a sentence names."""
 
 
 def whole(est: Estimate) -> list[dict[str, Any]]:
@@ -32,8 +35,12 @@ def question(est: Estimate) -> str:
     words = f"The {what(est)} in each of {est.counts.K} classes"
     if est.groups is not None:
         words += f", per {listed(est.groups.by)}"
-    source = asked.get("predictions")
-    where = f" in {source}" if isinstance(source, str) and source[:1] != "<" else ""
+    sources = [asked.get("predictions"), *(pair[0] for pair in asked.get("added", ()))]
+    files = [str(x) for x in sources if x is not None]
+    if len(files) > MOST_FILES:
+        files[MOST_FILES - 1 :] = [f"{len(files) - MOST_FILES + 1:,} more files"]
+    known = files and not any(map(is_table, sources))
+    where = f" in {listed(files)}" if known else ""
     larger = population(est)
     words += (
         f", {'from' if larger else 'of'} the {est.counts.N:,} units{where} whose class was "

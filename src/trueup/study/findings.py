@@ -151,10 +151,12 @@ def design(counts: Counts, overlap: bool, parts: GroupCounts | None) -> list[Fin
     if not doubts:
         return [Finding("design 'random'", None, False, "cannot be tested with these numbers")]
     found = []
+    several = len(doubts) > 1 or counts.within is not None
+    adjusted = ", adjusted for several tests" if several else ""
     for doubt in doubts:
         what = "design 'random'" if doubt.what == "predicted classes" else f"random {doubt.what}"
         seen, p = doubt.p_value < DOUBTFUL, f"p = {doubt.p_value:.2g}"
-        words = f"{p}: the test set's {doubt.what} look like the population's"
+        words = f"{p}{adjusted}: the test set's {doubt.what} look like the population's"
         found.append(Finding(what, doubt.p_value, seen, doubt.words if seen else words))
     return found
 

@@ -1,5 +1,7 @@
 """A new month for a series: counted by itself, and added to the counts of the earlier ones."""
 
+import re
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,8 +14,10 @@ from trueup.count.labels import MOST_NAMED, check_columns
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
-from trueup.errors import ClassError, DataError, OptionError
+from trueup.errors import ClassError, DataError, OptionError, TrueupError
 from trueup.estimate.job import Job, asked_of, run
+from trueup.estimate.periods.late import split
+from trueup.estimate.periods.twice import audit_of, refuse_again
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.read import open_table, open_units
@@ -21,6 +25,11 @@ from trueup.read.columns import class_kind, group_kind, require_columns
 from trueup.read.formats.written import written
 from trueup.read.table import Table, Tally
 from trueup.text import quoted
+
+NOT_HERE = re.compile(r".*--\w|did you mean|name the column")
+"""Hints that name options, or columns to name: `add` has none."""
+AS_THE_SERIES = "`add` takes columns and options from the series; change the table instead."
+SUMS = ("units", "sums", "squares")
 
 
 def add_periods(
@@ -31,6 +40,17 @@ def add_periods(
     It is what the whole table would give with the same seed: the counts of a period are all that
     its table tells.
     """
+    try:
+        return _longer(est, predictions, test_set, progress)
+    except TrueupError as error:
+        hint = error.hint or ""
+        if NOT_HERE.match(hint) is None:
+            raise
+        kept = f"{hint} " if hint.endswith("?") else ""
+        raise type(error)(error.problem, hint=kept + AS_THE_SERIES) from None
+
+
+def _longer(est: Estimate, predictions: Any, test_set: Any, progress: Progress | None) -> Estimate:
     asked, job = est.asked, est._again
     if asked.get("period") is None or not isinstance(job, Job) or job.parts is None:
         raise OptionError(
@@ -81,8 +101,13 @@ def add_periods(
         note
         for table, tally in zip(tables, counted, strict=True)
         if table is not None and tally is not None
-        for note in left_out(table, tally)
+        for note in (*left_out(table, tally), *tally.notes)
     ]
+    audits = asked.get("audits") or [audit_of(_counts(found)[1])]
+    if audited is not None:
+        audit = audit_of(new[1])
+        notes += refuse_again(audit, audits, audited.name)
+        audits = [*audits, audit]
     signed = est.counts.signed or (counted[0] is not None and counted[0].signed)
     merged = assemble(
         both[0], both[1], est.classes, columns, placed=old.placed, signed=signed, warnings=notes
@@ -102,7 +127,7 @@ def add_periods(
         counts=merged.whole,
         parts=(merged, pooling, keep),
         notes=[*job.notes, *notes],
-        asked=asked | {"added": [*asked.get("added", ()), pair]},
+        asked=asked | {"added": [*asked.get("added", ()), pair], "audits": audits},
     )
     return run(job, progress)
 
@@ -115,26 +140,45 @@ def _counted(
     progress: Progress | None,
 ) -> tuple[Tally | None, Tally | None]:
     """Tally the tables that there are, per period and class."""
-    by, predicted, value = columns.by, columns.predicted, columns.value
-    overlap = asked["design"] != "shifted" if asked["overlap"] is None else asked["overlap"]
-    match = columns.id if overlap and population is not None else None
+    by, true, predicted, value = columns.by, columns.true, columns.predicted, columns.value
     how: dict[str, Any] = {"missing": asked["missing"], "nullable": columns.nullable}
-    whole = None
-    for table, wanted in ((population, ()), (audited, () if match else (columns.true,))):
-        if table is None or (table is audited and match):
-            continue
-        kinds = require_columns(table, [*wanted, predicted, *by, *filter(None, [value])])
-        for name in (*wanted, predicted):
+
+    def own(table: Table, classes: list[str]) -> Tally:
+        """Tally a table by its own columns."""
+        kinds = require_columns(table, [*classes, *by, *filter(None, [value])])
+        for name in classes:
             class_kind(table, name, kinds)
         group_kind(table, by[0], kinds)
-    if population is not None:
-        whole = population.tally([*by, predicted], value, progress=progress, **how)
+        bar = progress if table is population else None
+        return table.tally([*by, *classes], value, progress=bar, **how)
+
+    whole = None if population is None else own(population, [predicted])
     if audited is None:
         return whole, None
-    if match is not None and population is not None:
-        check_columns(population, audited, columns)
-        return whole, matched_tally(population, audited, columns, by, asked["missing"])
-    return whole, audited.tally([*by, columns.true, predicted], value, **how)
+    overlap = asked["design"] != "shifted" if asked["overlap"] is None else asked["overlap"]
+    if whole is None or population is None or not overlap or columns.id not in audited.kinds():
+        return whole, own(audited, [true, predicted])
+    check_columns(population, audited, columns)
+    here, late = split(population, audited, columns, {key[0] for key in whole.keys})
+    found = [] if late is None else [own(late, [true, predicted])]
+    if here is not None:
+        needed = quoted([*by, predicted, *filter(None, [value])])
+        hint = f"units of earlier periods need the columns {needed} in the test set."
+        found.append(matched_tally(population, here, columns, by, asked["missing"], hint))
+    return whole, _together(found)
+
+
+def _together(tallies: Sequence[Tally]) -> Tally:
+    """Join tallies of different units."""
+    sums: Any = {name: np.concatenate([getattr(x, name) for x in tallies]) for name in SUMS}
+    return Tally(
+        [key for x in tallies for key in x.keys],
+        **sums,
+        signed=any(x.signed for x in tallies),
+        left_out=sum((Counter(x.left_out) for x in tallies), Counter()),
+        rows_left_out=sum(x.rows_left_out for x in tallies),
+        notes=[note for x in tallies for note in x.notes],
+    )
 
 
 def _figures(
@@ -172,8 +216,5 @@ def _counts(found: GroupCounts) -> tuple[Figures, Figures]:
 
 def _joined(one: Figures, other: Figures) -> Figures:
     at = tuple(np.concatenate(pair) for pair in zip(one.at, other.at, strict=True))
-    sums = (
-        np.concatenate([getattr(x, name) for x in (one, other)])
-        for name in ("units", "sums", "squares")
-    )
+    sums = (np.concatenate([getattr(x, name) for x in (one, other)]) for name in SUMS)
     return Figures([*one.parts, *other.parts], at, *sums)

@@ -18,6 +18,7 @@ from trueup.present.reproduce import (
     only_in_python,
     python_call,
     versions,
+    when_hashed,
 )
 from trueup.present.sentences import METHODS, coverage, figures, what, whole
 from trueup.present.tables import published, shares
@@ -260,7 +261,7 @@ def reproduce(est: Estimate) -> Markup:
     )
     parts.append(table(["input", "size", "SHA-256"], lines, words=3))
     if files:
-        parts.append(tag("p", "Files were hashed when this report was written.", class_="note"))
+        parts.append(tag("p", when_hashed(est), class_="note"))
     return join(parts)
 
 
