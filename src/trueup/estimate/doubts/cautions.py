@@ -118,8 +118,7 @@ def cautions(
         )
     elif method == "joint" and wrong < FEW_LARGER and _unequal(counts):
         found.append(
-            f"Only {wrong} test unit{' was' if wrong == 1 else 's were'} predicted wrongly: they "
-            "hardly tell whether such units are larger or smaller than others. If they are, the "
+            f"Few test units were predicted wrongly ({wrong}): they hardly tell whether such units are larger or smaller than others. If they are, the "
             "interval of a total may be too narrow. Label more units, or draw them by size."
         )
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
