@@ -118,8 +118,9 @@ def cautions(
         )
     elif method == "joint" and wrong < FEW_LARGER and _unequal(counts):
         found.append(
-            f"Few test units were predicted wrongly ({wrong}): they hardly tell whether such units are larger or smaller than others. If they are, the "
-            "interval of a total may be too narrow. Label more units, or draw them by size."
+            f"Few test units were predicted wrongly ({wrong}): they hardly tell whether such units "
+            "are larger or smaller than others. If they are, the interval of a total may be too "
+            "narrow. Label more units, or draw them by size."
         )
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
