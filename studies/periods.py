@@ -1,7 +1,7 @@
 """One audit or two, 24 months: how well levels and 12-month growth are known.
 
     python studies/periods.py [--replications 40] [--only constant] [--classes 2]
-    python studies/periods.py --values season [...]
+    python studies/periods.py --values same season --only constant jump [...]
 
 Months of 2,000 units; the audit is of 200 in month 6, or of 100 each in months 6 and 18. Base rates
 are constant, trending, seasonal or jumping; error rates are constant, or drift (the recall of the
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -120,21 +121,22 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=40)
-    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--only", choices=KINDS, nargs="+", default=KINDS)
     parser.add_argument("--classes", type=int, choices=(2, 4, 8, 15))
-    parser.add_argument("--values", choices=VALUES)
+    parser.add_argument("--values", choices=VALUES, nargs="+", default=[None])
     parser.add_argument("--seed", type=int, default=2021)
     given = parser.parse_args()
     warnings.simplefilter("ignore", tu.TrueupWarning)
     names = "naive carr. inv. kloos"
-    print(f"K base rates audit         level growth  level: {names}   growth: {names}")
+    kinds = "base rates" if given.values == [None] else "shares, values  "
+    print(f"K {kinds} audit         level growth  level: {names}   growth: {names}")
     for K in (2, 4) if given.classes is None else (given.classes,):
-        for kind in KINDS if given.only is None else (given.only,):
-            for name, audits in AUDITS.items():
-                if kind == "drift" and len(audits) == 1:
-                    continue
-                row = study(kind, K, audits, given.values, given.replications, given.seed)
-                print(f"{K} {kind:10s} {name:13s} {row}", flush=True)
+        for valued, kind, (name, audits) in product(given.values, given.only, AUDITS.items()):
+            if kind == "drift" and len(audits) == 1:
+                continue
+            row = study(kind, K, audits, valued, given.replications, given.seed)
+            label = f"{kind:10s}" if valued is None else f"{kind + ', ' + valued:16s}"
+            print(f"{K} {label} {name:13s} {row}", flush=True)
 
 
 if __name__ == "__main__":
