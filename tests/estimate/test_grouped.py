@@ -96,7 +96,7 @@ def test_asking_for_groups_never_changes_the_whole(tables, design, value):
 @pytest.mark.parametrize("value", [None, "y"])
 def test_groups_of_one_unit_add_up_to_the_whole_without_groups(tables, value):
     units, test = (x[x["id"] >= 2450] for x in tables[:2])  # 217 units, none of them in the north
-    options = {"value": value, "id": "id", "draws": 100, "seed": 5}
+    options = {"value": value, "id": "id", "draws": 100, "seed": 5, "classes": K_LABELS}
     est = tu.correct(units.assign(unit=units["id"]), test, by="unit", **options)
     assert (est.whole == tu.correct(units, test, **options).whole).all()
     assert np.allclose(est.draws.sum(axis=1), est.whole)

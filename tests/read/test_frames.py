@@ -101,7 +101,7 @@ def test_what_cannot_be_columns(given):
 @pytest.mark.parametrize("name", ["class", "Class", "estimate", "sd"])
 def test_groups_are_not_called_like_the_answer(name):
     units, audited = (table.assign(**{name: "x"}) for table in (UNITS, AUDITED))
-    with pytest.raises(trueup.OptionError, match=f"that the answer has already; got '{name}'"):
+    with pytest.raises(trueup.OptionError, match=f"that the answer has; got '{name}'"):
         correct(units, audited, by=name)
 
 

@@ -116,7 +116,7 @@ def cautions(
             "hardly tell how errors depend on the value, and the interval may be too narrow. Label "
             "more units, or compare with method='difference'."
         )
-    elif method == "joint" and wrong < FEW_LARGER and _unequal(counts):
+    elif method == "joint" and not few.any() and wrong < FEW_LARGER and _unequal(counts):
         found.append(
             f"Few test units were predicted wrongly ({wrong}): they hardly tell whether such units "
             "are larger or smaller than others. If they are, the interval of a total may be too "
