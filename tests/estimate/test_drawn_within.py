@@ -12,7 +12,7 @@ from tests.seeds import more
 import trueup as tu
 from trueup.cli import main
 from trueup.draws.cells.columns import KAPPAS, learn_columns
-from trueup.draws.cells.frame import Frame
+from trueup.draws.cells.frame import Frame, implied_shares
 
 
 def population(rng, N=4000):
@@ -98,6 +98,21 @@ def test_coverage_where_the_allocation_is_against_size(value, rng):
         plain.append((other["estimate"] - truth) / y.sum())
     assert np.square(z).mean() < 1 + 5 * np.sqrt(2 / count)
     assert np.square(errors).mean() < np.square(plain).mean() / 4
+
+
+def test_few_predictions_do_not_rule_a_class_out(rng):
+    """Six of the six units audited as class 1 in the first two strata are wrong, by bad luck.
+
+    Planted bug: base rates given one P̂, in which class 1 is then absent there, to one in 10⁵. The
+    total was 7 standard deviations off.
+    """
+    n = np.array([[[12, 26, 50, 34], [4, 2, 14, 11]], [[0, 0, 5, 10], [0, 0, 16, 45]]])
+    v_hat = np.array([[1978, 1020, 270, 87], [209, 167, 154, 115]])
+    log_beta = implied_shares(n, v_hat, np.full((2, 2), 0.5), rng)
+    odds = np.exp(log_beta[1] - log_beta[0])
+    assert (odds[:2] > 0.003).all()
+    assert (odds[:2] < 0.2).all()
+    assert odds[3] > 0.5
 
 
 @pytest.mark.usefixtures("short_chains")

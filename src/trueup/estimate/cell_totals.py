@@ -166,7 +166,7 @@ def _arrange(counts: Counts, settings: Settings) -> Cells:
         confidence = np.tile(ranks, (1, B // S)), same
     if J > 1:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
-        shares = implied_shares(*by_stratum, settings.prior.alpha)
+        shares = implied_shares(*by_stratum, settings.prior.alpha, settings.rng)
     basis = frame(n, v_hat, z, not settings.from_population, shares, confidence)
     return Cells(n, v_hat, v, u, w, known, basis, S)
 

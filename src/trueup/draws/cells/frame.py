@@ -20,8 +20,9 @@ APARTS = np.geomspace(0.01, 10.0, 60)
 """Scale and grid of τ, how far the mean scores of classes lie apart, in standard deviations."""
 ROUGH = 0.25
 """Relative error of an implied slope besides that of its estimate: scores are not quite normal."""
-EM = 200
-"""Steps towards the base rates of strata."""
+RATES, NUMBERS, EM = 400, 20_000, 200
+"""Draws of P for the base rates of strata, fewer if they have more numbers than these in all, and
+steps towards the base rates of each draw."""
 TINY = 1e-300
 
 
@@ -139,11 +140,13 @@ def _shrunk(A: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:
     return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
 
 
-def implied_shares(n: Integers, v_hat: Integers, alpha: Floats) -> Floats:
+def implied_shares(n: Integers, v_hat: Integers, alpha: Floats, rng: np.random.Generator) -> Floats:
     """Return the log base rates (K, J) of audit strata if error rates do not depend on them.
 
-    P̂ is that of the test set, each unit weighted by how many it stands for; β_j has the greatest
-    likelihood of the stratum's predicted units, with one unit of the whole's shares added.
+    P is drawn given the test set, each unit weighted by how many it stands for, which is worth
+    fewer units with equal weights. For each draw, β_j has the greatest likelihood of the stratum's
+    predicted units, with one unit of the whole's shares added; the mean over draws is returned. One
+    P̂ would say that a class is absent from a stratum with fewer predictions of it than P̂ has errors.
 
     Parameters
     ----------
@@ -153,16 +156,20 @@ def implied_shares(n: Integers, v_hat: Integers, alpha: Floats) -> Floats:
         Units of the population.
     alpha : (K, L) ndarray
         Prior of the columns.
+    rng : numpy.random.Generator
+        Source of randomness.
     """
     weight = v_hat.sum(axis=0) / np.maximum(n.sum(axis=(0, 1)), 1)
     theta = (n * weight).sum(axis=2)
-    theta = theta * n.sum() / max(float(theta.sum()), 1e-300) + alpha
-    whole = theta.sum(axis=1) / theta.sum()
-    P = theta / theta.sum(axis=1, keepdims=True)
-    beta = np.repeat(whole[:, None], v_hat.shape[1], axis=1)
+    effective = theta.sum() / max(float((n * weight**2).sum()), TINY)
+    draws = max(min(RATES, NUMBERS // n.size), 40)
+    theta = np.maximum(rng.standard_gamma(theta * effective + alpha, (draws, *alpha.shape)), TINY)
+    whole = theta.sum(axis=2) / theta.sum(axis=(1, 2))[:, None]
+    P = theta / theta.sum(axis=2, keepdims=True)
+    beta = np.repeat(whole[..., None], v_hat.shape[1], axis=2)
     for _ in range(EM):
-        rho = np.maximum(P.T @ beta, TINY)
-        beta = beta * (P @ (v_hat / rho)) + whole[:, None]
-        beta /= beta.sum(axis=0)
-    log = np.log(np.maximum(beta, TINY))
+        rho = np.maximum(P.transpose(0, 2, 1) @ beta, TINY)
+        beta = beta * (P @ (v_hat / rho)) + whole[..., None]
+        beta /= beta.sum(axis=1, keepdims=True)
+    log = np.log(np.maximum(beta.mean(axis=0), TINY))
     return np.asarray(log - log.mean(axis=0))
