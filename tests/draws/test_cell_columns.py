@@ -119,15 +119,32 @@ def test_slopes_are_those_of_two_normals(rng):
     assert (errors**2 - (ROUGH * slopes) ** 2 < 0.1**2).all()
 
 
+def test_slopes_are_those_within_size_classes():
+    """Strata cut two normals into size classes, audited against size: the slope stays 2.
+
+    Planted bug: scores of all strata together, in which class and score hardly go together.
+    """
+    score = np.linspace(-3, 5, 41)
+    density = np.stack([np.exp(-((score - mean) ** 2) / 2) for mean in (0, 2)])
+    v_hat, n = np.zeros((2, 3, 41), int), np.zeros((2, 2, 3, 41), int)
+    for j, (some, part) in enumerate([(score < 0.5, 0.01), (score < 1.5, 0.1), (score < 9, 0.4)]):
+        mine = np.where(some & (v_hat.sum(axis=(0, 1)) == 0), 20_000 * density, 0.0)
+        for h, right in enumerate(([0.9, 0.1], [0.1, 0.9])):
+            units = mine * np.array(right)[:, None]
+            v_hat[h, j], n[:, h, j] = np.rint(units.sum(axis=0)), np.rint(part * units)
+    slopes, _ = implied_slopes(n.reshape(2, 6, 41), v_hat.reshape(6, 41), score, strata=3)
+    assert slopes[1] - slopes[0] == pytest.approx(2.0, rel=0.1)
+
+
 def test_units_count_by_how_many_they_stand_for():
-    """Drawn within predicted classes: the rare prediction must not count ten times as much."""
+    """Of one predicted class, the rare stratum must not count ten times as much as it should."""
     score = np.array([-1.0, 1.0])
     whole = 100 * np.array([[[900, 300], [10, 90]], [[100, 100], [40, 160]]])
     drawn = whole.copy()
     drawn[:, 0] //= 10
-    everything, _ = implied_slopes(whole, whole.sum(axis=0), score, strata=True)
-    weighted, _ = implied_slopes(drawn, whole.sum(axis=0), score, strata=True)
-    alike, _ = implied_slopes(drawn, drawn.sum(axis=0), score, strata=True)
+    everything, _ = implied_slopes(whole, whole.sum(axis=0), score, strata=2)
+    weighted, _ = implied_slopes(drawn, whole.sum(axis=0), score, strata=2)
+    alike, _ = implied_slopes(drawn, drawn.sum(axis=0), score, strata=2)
     assert weighted == pytest.approx(everything, rel=0.02)
     assert alike != pytest.approx(everything, rel=0.02)
 
@@ -174,7 +191,7 @@ def test_the_population_tells_slopes_too(rng):
         i = rng.choice(len(s), 400, replace=False)
         n = np.zeros((2, *v_hat.shape), int)
         np.add.at(n, (s[i].astype(int), h[i], band[i]), 1)
-        found = [implied_slopes(n, v_hat, score, strata=x)[0] for x in (False, True)]
+        found = [implied_slopes(n, v_hat, score, within_classes=x)[0] for x in (False, True)]
         errors.append([np.diff(x)[0] - 1.0 for x in found])
     with_it, without = np.square(errors).mean(axis=0)
     assert with_it < 0.8 * without

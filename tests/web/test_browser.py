@@ -102,7 +102,8 @@ def answer_of(page):
 
 
 def drawn(page, view="numbers"):
-    """Wait until every chart of a view is there."""
+    """Wait until every chart of a view is there, and none of the answer before it."""
+    expect(page.locator(f"#{view}-answer figure[data-before]")).to_have_count(0)
     figures = page.locator(f"#{view}-answer figure")
     expect(figures.first).to_be_visible()
     for figure in figures.all():
@@ -111,6 +112,10 @@ def drawn(page, view="numbers"):
 
 
 def load(page, name):
+    """Load an example; the charts that are there now are of the answer before it."""
+    page.locator("#numbers-answer figure").evaluate_all(
+        "figures => figures.forEach(figure => { figure.dataset.before = '' })"
+    )
     page.get_by_label("Load an example").select_option(label=name)
 
 

@@ -15,10 +15,10 @@ from trueup.read.table import LEAST_VALUE, NEGATIVE, ZERO, score_of
 
 MOST_CLASSES = 20
 """Learning the columns takes 3 s of processor time at 15 classes and 15 s at 20."""
-MOST_BANDS, MOST_CELLS, LEAST_BANDS, FEWEST = 24, 60, 8, 4
-"""24 bands, or with many classes 60/K, but at least 8; within J audit strata 60/KJ, but at least 4
-of each. With 16 for two classes, class and value
-still go together within a band where class means differ a hundredfold."""
+MOST_BANDS, MOST_CELLS, LEAST_BANDS, FEWEST = 24, 60, 8, 12
+"""24 bands, or with many classes 60/K, but at least 8; within J audit strata 60/KJ, but at least 12
+of each. Class and value still go together within a band that is too wide: with 16 bands for two
+classes where class means differ a hundredfold, with 4 in eight strata where they differ twofold."""
 
 SCORED_BANDS = 12
 """Bands of the value at most, when the score has bands too."""

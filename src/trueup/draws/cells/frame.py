@@ -55,7 +55,7 @@ def frame(
     few largest units are not extrapolated by a square. Arguments are those of `implied_slopes`;
     `confidence` is the classifier's own score of each cell (H, B), and where it is right (K, H).
     """
-    slopes = implied_slopes(n, v_hat, z, within_classes, shares is not None)
+    slopes = implied_slopes(n, v_hat, z, within_classes, 1 if shares is None else shares.shape[1])
     z = np.broadcast_to(z, v_hat.shape)
     p = v_hat / max(int(v_hat.sum()), 1)
     bend = BEND * np.sqrt(1 + z**2)
@@ -70,11 +70,7 @@ def frame(
 
 
 def implied_slopes(
-    n: Integers,
-    v_hat: Integers,
-    z: Floats,
-    within_classes: bool = False,
-    strata: bool = False,
+    n: Integers, v_hat: Integers, z: Floats, within_classes: bool = False, strata: int = 1
 ) -> tuple[Floats, Floats]:
     """Return the slopes s_g (K,) that homogeneity implies, and their standard errors.
 
@@ -82,41 +78,47 @@ def implied_slopes(
     prediction, the log odds of class g rise by μ_g/variance per unit of score. Two things tell μ:
     the audited units of a class, which count by how many of the population they stand for, v̂_h/n_h
     (alike if they were drawn within true classes); and the population, since the mean score of a
-    predicted class is Σ_g c_gh μ_g. That is known but for the error of c, the audited shares. It
-    is not used with audit strata, which may be size classes.
+    predicted class is Σ_g c_gh μ_g. That is known but for the error of c, the audited shares.
+    Of a predicted class in several audit strata, each unit counts in the same way.
 
     Parameters
     ----------
     n : (K, H, B) ndarray of int
-        Audited units by true class, predicted class and band.
+        Audited units by true class, predicted class (in each of the strata) and band.
     v_hat : (H, B) ndarray of int
         Units of the population.
     z : (B,) or (H, B) ndarray
         Score of each band, or of each cell.
-    within_classes, strata : bool
-        Whether the test set was drawn within true classes, or within audit strata.
+    within_classes : bool
+        Whether the test set was drawn within true classes.
+    strata : int
+        How many audit strata there are.
     """
-    K, n_h, v_h = len(n), n.sum(axis=(0, 2)), v_hat.sum(axis=1)
+    K, L = len(n), n.shape[1] // strata
+    n_h, v_h = n.sum(axis=(0, 2)), v_hat.sum(axis=1)
     weight = np.where(within_classes, 1.0, v_h / np.maximum(n_h, 1))
     weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
-    w = n * weight[:, None]
+    each = np.broadcast_to(weight[:, None], v_hat.shape).reshape(L, -1)
+    z, v_hat = (x.reshape(L, -1) for x in (np.broadcast_to(z, v_hat.shape), v_hat))
+    w = n.reshape(K, L, -1) * each
     units = w.sum(axis=(1, 2))
-    z = np.broadcast_to(z, n.shape[1:])
     mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)
     within = ((w * (z - mean[:, None, None]) ** 2).sum() + 1.0) / (units.sum() + 1.0)
-    squares = (w * weight[:, None]).sum(axis=(1, 2))
-    effective = np.where(squares > 0, units**2 / np.maximum(squares, 1e-9), 1e-9)
-    centre, error = _shrunk(np.eye(K), mean, within / effective)
-    if not (within_classes or strata):
-        some = v_h > 0
-        c = ((n.sum(axis=2) + 1.0 / K) / (n_h + 1.0))[:, some]
-        z_h = (v_hat * z).sum(axis=1)[some] / v_h[some]
+    noise = within * (w * each).sum(axis=(1, 2)) / np.maximum(units, 1e-9) ** 2
+    A, noise = np.eye(K), np.where(units > 0, noise, 1e9)
+    centre, error = _shrunk(A, mean, noise)
+    if not within_classes:
+        some = v_hat.any(axis=1)
+        v_h, w_h = v_hat.sum(axis=1)[some], w.sum(axis=2)[:, some]
+        n_h = w_h.sum(axis=0) ** 2 / np.maximum((w * each).sum(axis=(0, 2))[some], 1e-9)
+        share = w_h * (n_h / np.maximum(w_h.sum(axis=0), 1e-9))
+        c = (share + 1.0 / K) / (n_h + 1.0)
+        z_h = (v_hat * z).sum(axis=1)[some] / v_h
+        A, seen = np.concatenate([A, c.T]), np.append(mean, z_h)
         for _ in range(2):  # the error of Σ_g c_gh μ_g depends on μ
             spread = centre**2 @ c - (centre @ c) ** 2
-            noise = spread / (n_h[some] + 2.0) + within / v_h[some]
-            A = np.concatenate([np.eye(K), c.T])
-            seen, errors = np.append(mean, z_h), np.append(within / effective, noise)
-            centre, error = _shrunk(A, seen, errors)
+            more = spread / (n_h + 2.0) + within / v_h
+            centre, error = _shrunk(A, seen, np.append(noise, more))
     return centre / within, np.hypot(error, ROUGH * centre) / within
 
 
@@ -126,17 +128,15 @@ def _shrunk(A: Floats, seen: Floats, noise: Floats) -> tuple[Floats, Floats]:
     `noise` are the variances of the errors. A class with few audited units is drawn to the others
     unless its values are clearly apart.
     """
-    tau2 = APARTS[:, None, None] ** 2
-    covariance = tau2 * (A @ A.T) + np.diag(noise)
-    inverse = np.linalg.inv(covariance)
-    fit = -0.5 * (np.linalg.slogdet(covariance)[1] + seen @ (inverse @ seen[:, None])[..., 0].T)
+    K, told = A.shape[1], (A.T / noise) @ seen
+    precision = (A.T / noise) @ A + np.eye(K) / APARTS[:, None, None] ** 2
+    covariance = np.linalg.inv(precision)
+    each = covariance @ told
+    fit = 0.5 * (each @ told - np.linalg.slogdet(precision)[1]) - K * np.log(APARTS)
     weight = np.exp(fit - fit.max()) * APARTS / (1 + (APARTS / APART) ** 2)  # a grid even in log τ
     weight = weight / weight.sum()
-    gain = tau2 * (A.T @ inverse)
-    each = gain @ seen
-    variance = tau2[..., 0] * (1 - np.einsum("tkm,mk->tk", gain, A))
     centre = weight @ each
-    square = weight @ (variance + each**2)
+    square = weight @ (np.diagonal(covariance, axis1=1, axis2=2) + each**2)
     return centre, np.sqrt(np.maximum(square - centre**2, 1e-12))
 
 
@@ -145,8 +145,8 @@ def implied_shares(n: Integers, v_hat: Integers, alpha: Floats, rng: np.random.G
 
     P is drawn given the test set, each unit weighted by how many it stands for, which is worth
     fewer units with equal weights. For each draw, β_j has the greatest likelihood of the stratum's
-    predicted units, with one unit of the whole's shares added; the mean over draws is returned. One
-    P̂ would say that a class is absent from a stratum with fewer predictions of it than P̂ has errors.
+    predicted units, with one unit of the whole's shares added; the mean over draws is returned.
+    One P̂ would rule a class out of a stratum that has fewer predictions of it than P̂ has errors.
 
     Parameters
     ----------
