@@ -19,7 +19,7 @@ def how_made(est: Estimate) -> str:
     """Say whether and how the figures were corrected, in one sentence."""
     info, counts = est.info, est.counts
     if info["method"] == "naive":
-        return f"Not corrected: the {counts.N:,} units as they were predicted."
+        return f"Not corrected: the {counts.N:,} units as predicted; trueup {info['version']}."
     words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
     words += f", prior {info['prior']}" if est.whole is not None else ""
     first, *others = names("predicted", est.asked.get("predicted")) or ("",)

@@ -95,6 +95,13 @@ def shares(est: Estimate, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]
     return found
 
 
+def error_cells(est: Estimate) -> list[list[str]]:
+    """Return the share of the population in each cell in %, a row for each true class."""
+    cells = [f"{100 * row['mean']:.2f}" for row in est.error_matrix()]
+    L = est.counts.L
+    return [cells[i : i + L] for i in range(0, len(cells), L)]
+
+
 def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:
     """Return header, cells and number of columns of words of the table that people publish."""
     by = list(est.groups.by) if est.groups is not None else []

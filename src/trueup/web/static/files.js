@@ -195,12 +195,14 @@ export function startFiles(limit) {
 }
 
 function findings(found) {
-  const doubts = found.filter((finding) => finding.doubt).length;
+  const doubts = found.filter((finding) => finding.doubt);
+  const list = (some) => el("ul", {}, ...some.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
+    el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}: `), finding.words)));
+  const others = found.length - doubts.length;
   return [el("h3", {}, "The check"),
-    el("p", { role: "status" }, doubts ? `Look at ${doubts} of these ${found.length} before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
-    el("ul", {}, ...found.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
-      el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}: `),
-      finding.words)))];
+    el("p", { role: "status" }, doubts.length ? `Look at ${doubts.length} of ${found.length} answers before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
+    ...(doubts.length ? [list(doubts)] : []),
+    el("details", {}, el("summary", {}, doubts.length ? `The other ${others}` : "What was asked"), list(found.filter((finding) => !finding.doubt)))];
 }
 
 function size(bytes) {
