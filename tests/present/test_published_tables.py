@@ -224,7 +224,9 @@ def test_what_was_not_corrected_says_so():
     assert "Not corrected" in est.to_markdown()
     assert "corrected |" not in est.to_markdown()
     said = [report_html(est), *citations(est)]
-    assert all("not corrected" in x and "orrected for classification errors with" not in x for x in said)
+    assert all(
+        "not corrected" in x and "orrected for classification errors with" not in x for x in said
+    )
     assert ">corrected<" not in said[0]
     assert "Corrected for classification errors with" in made(["a", "b"]).to_latex()
 

@@ -106,9 +106,9 @@ class Estimate:
         """Return b − a and the growth (b − a)/a per class, with intervals.
 
         `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns), or two
-        classes, which are compared in each group. ``est.contrast(other)`` is other − est for the whole populations of two
-        estimates, taken as independent; it warns if both rest on one test set. With `share`,
-        shares of the classes are compared.
+        classes, which are compared in each group. ``est.contrast(other)`` is other − est for the
+        whole populations of two estimates, taken as independent; it warns if both rest on one test
+        set. With `share`, shares of the classes are compared.
         """
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
