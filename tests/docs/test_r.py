@@ -17,9 +17,8 @@ MARK = "--- the next block ---"
 
 
 def test_the_page_for_r(tmp_path):
-    asked = ["-e", "quit(status = !requireNamespace('reticulate', quietly = TRUE))"]
-    if RSCRIPT is None or subprocess.run([RSCRIPT, *asked], check=False).returncode:
-        pytest.skip("no R with the package reticulate")
+    if RSCRIPT is None:
+        pytest.skip("no R on this machine")
     page = blocks((ROOT / "docs/r.md").read_text(encoding="utf-8"))
     code = [
         block.text.replace('use_virtualenv("trueup")\n', "")
@@ -44,6 +43,8 @@ def test_the_page_for_r(tmp_path):
         text=True,
         check=False,
     )
+    if "there is no package called" in ran.stderr:
+        pytest.skip("R has no package reticulate")
     assert ran.returncode == 0, ran.stderr
     printed = ran.stdout.split(f"{MARK}\n")
     assert len(printed) == len(claims) == 4

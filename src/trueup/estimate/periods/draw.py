@@ -36,8 +36,8 @@ class Series(NamedTuple):
 
     `units` (R, T, K) are those of each true class, and `M` (R, K, L) those of all periods by true
     and predicted class. `step` is the median step of the log odds; `drift` how far a recall moves
-    in one period, None where rates do not drift; `unlike` the periods whose predictions do not fit; and `above` how
-    many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
+    in one period, None where rates do not drift; `unlike` the periods whose predictions do not fit;
+    and `above` how many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
     """
 
     u: Floats
