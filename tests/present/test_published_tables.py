@@ -59,8 +59,10 @@ class Tags(html.parser.HTMLParser):
 
 def groups():
     frame = pd.DataFrame({"predicted": list("aabb") * 50, "<i>by</i> | *x*": HOSTILE[:10] * 20})
+    value = "\n\n# <b>y</b>"
+    frame[value] = range(200)
     audited = frame.assign(true=frame["predicted"]).iloc[::7]
-    return tu.correct(frame, audited, by="<i>by</i> | *x*", seed=1, draws=200)
+    return tu.correct(frame, audited, by="<i>by</i> | *x*", value=value, seed=1, draws=200)
 
 
 @pytest.mark.parametrize("make", [lambda: made(HOSTILE), groups], ids=["classes", "groups"])
@@ -221,14 +223,16 @@ def test_monte_carlo_errors_are_those_of_other_seeds():
 def test_what_was_not_corrected_says_so():
     est = made(["a", "b"], method="naive")
     assert "not corrected" in str(est)
-    assert "Not corrected" in est.to_markdown()
+    assert "not corrected" in est.to_markdown()
     assert "corrected |" not in est.to_markdown()
     said = [report_html(est), *citations(est)]
     assert all(
         "not corrected" in x and "orrected for classification errors with" not in x for x in said
     )
     assert ">corrected<" not in said[0]
-    assert "Corrected for classification errors with" in made(["a", "b"]).to_latex()
+    assert (
+        "Number of units, corrected for classification errors with" in made(["a", "b"]).to_latex()
+    )
 
 
 def test_tables_and_files_tell_groups_from_the_whole(tmp_path):

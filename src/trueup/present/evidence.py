@@ -2,7 +2,7 @@
 
 from trueup.count.names import names
 from trueup.estimate.result import Estimate
-from trueup.text import listed
+from trueup.text import UNSEEN, listed, shown
 
 DESIGNS = {
     "random": "drawn at random from the population",
@@ -15,12 +15,21 @@ MOST_NAMED = 5
 """Audited periods that are named one by one."""
 
 
+def what(est: Estimate) -> str:
+    """Return what is estimated: the value column in the user's words, or units."""
+    value = est.asked.get("value")
+    return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
+
+
 def how_made(est: Estimate) -> str:
-    """Say whether and how the figures were corrected, in one sentence."""
-    info, counts = est.info, est.counts
+    """Say what the figures are, and whether and how they were corrected, in one sentence."""
+    info, subject = est.info, UNSEEN.sub(shown, what(est))
+    words = f"{subject[0].upper()}{subject[1:]}, "
     if info["method"] == "naive":
-        return f"Not corrected: the {counts.N:,} units as predicted; trueup {info['version']}."
-    words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
+        return (
+            f"{words}not corrected: {est.counts.N:,} units as predicted; trueup {info['version']}."
+        )
+    words += f"corrected for classification errors with {evidence(est)}; method {info['method']}"
     words += f", prior {info['prior']}" if est.whole is not None else ""
     first, *others = names("predicted", est.asked.get("predicted")) or ("",)
     words += f"; {first!r} corrected, with {listed([*map(repr, others)])} beside it" * bool(others)

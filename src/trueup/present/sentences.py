@@ -7,7 +7,7 @@ from typing import Any
 from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
-from trueup.present.evidence import evidence, how_made, population
+from trueup.present.evidence import evidence, how_made, population, what
 from trueup.present.reproduce import is_table
 from trueup.present.tables import written
 from trueup.text import listed, percent
@@ -21,12 +21,6 @@ MOST_FILES = 5
 def whole(est: Estimate) -> list[dict[str, Any]]:
     """Return the rows of the whole population, without the groups."""
     return est.rows()[-est.counts.K :]
-
-
-def what(est: Estimate) -> str:
-    """Return what is estimated: the value column in the user's words, or units."""
-    value = est.asked.get("value")
-    return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
 
 
 def corrected(est: Estimate) -> str:

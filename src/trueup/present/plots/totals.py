@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from trueup.estimate.result import Estimate
+from trueup.present.evidence import what
 from trueup.present.plots import style
 from trueup.present.plots.style import Palette, Spec
-from trueup.present.sentences import what, whole
+from trueup.present.sentences import whole
 from trueup.text import percent
 
 LONGEST_TITLE = 45

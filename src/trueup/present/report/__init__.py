@@ -5,13 +5,14 @@ from pathlib import Path
 
 from trueup.errors import OptionError
 from trueup.estimate.result import Estimate
+from trueup.present.evidence import what
 from trueup.present.markup import Markup, join, tag
 from trueup.present.output import writable, write_whole
 from trueup.present.plots.style import THEMES
 from trueup.present.report import sections
 from trueup.present.report.drawings import drawings
 from trueup.present.report.page import page
-from trueup.present.sentences import corrected, headline, question, what
+from trueup.present.sentences import corrected, headline, question
 
 
 def write_report(

@@ -9,7 +9,7 @@ import numpy as np
 from trueup.errors import EstimateError, TrueupError
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.result import Estimate
-from trueup.present.evidence import drawn, over_time, population
+from trueup.present.evidence import drawn, over_time, population, what
 from trueup.present.markup import Markup, join, listing, table, tag
 from trueup.present.reproduce import (
     command_line,
@@ -20,7 +20,7 @@ from trueup.present.reproduce import (
     versions,
     when_hashed,
 )
-from trueup.present.sentences import METHODS, coverage, figures, what, whole
+from trueup.present.sentences import METHODS, coverage, figures, whole
 from trueup.present.tables import error_cells, published, shares
 from trueup.prior import NAMED_PRIORS, resolve_prior
 from trueup.study.check import check_counts
