@@ -124,6 +124,20 @@ def test_figures_are_the_same_everywhere():
         assert row == est.rows()[full.index(row)]
 
 
+def test_shares_of_groups_and_of_the_whole_in_every_form():
+    est = groups()
+    lines = est.to_markdown(share=True).splitlines()
+    whole = est.whole / est.whole.sum(axis=1, keepdims=True)
+    low, high = np.quantile(whole[:, 0], [0.025, 0.975])
+    cells = [float(x.strip().rstrip("%")) / 100 for x in lines[-4].split("|")[3:7]]
+    assert cells[0] == pytest.approx(est.counts.u_hat[0] / est.counts.u_hat.sum(), abs=high - low)
+    assert cells[1:] == pytest.approx([np.median(whole[:, 0]), low, high], abs=(high - low) / 5)
+    assert len(lines) == 2 + len(est.rows()) + 2
+    assert lines[-1].startswith("Share of the total of")
+    assert r"\%" in est.to_latex(share=True)
+    assert Tags(est.to_html(share=True)).tags <= TABLE_TAGS
+
+
 def test_no_exponents_and_no_empty_decimals():
     est = tu.correct_counts(
         [[400, 3], [4, 600]], [200_000, 330_000], [1.484e8, 2.5e9], [1e13, 2e15], seed=1

@@ -304,21 +304,21 @@ class Estimate:
         written: Path = import_module("trueup.present.report").write_report(self, path, **options)
         return written
 
-    def to_markdown(self) -> str:
-        """Return the figures as a Markdown table, rounded as their intervals allow."""
-        return str(_tables().markdown_table(self))
+    def to_markdown(self, *, share: bool = False) -> str:
+        """Return a Markdown table, rounded as the intervals allow; with `share`, of shares in %."""
+        return str(_tables().markdown_table(self, share))
 
-    def to_latex(self) -> str:
-        """Return the figures as a LaTeX table that needs no package."""
-        return str(_tables().latex_table(self))
+    def to_latex(self, *, share: bool = False) -> str:
+        """Return the same as a LaTeX table that needs no package."""
+        return str(_tables().latex_table(self, share))
 
-    def to_html(self) -> str:
-        """Return the figures as an HTML table."""
-        return str(_tables().html_table(self))
+    def to_html(self, *, share: bool = False) -> str:
+        """Return the same as an HTML table."""
+        return str(_tables().html_table(self, share))
 
-    def to_great_tables(self) -> Any:
-        """Return the figures as a Great Tables object (needs the extra ``tables``)."""
-        return _tables().great_table(self)
+    def to_great_tables(self, *, share: bool = False) -> Any:
+        """Return the same as a Great Tables object (needs the extra ``tables``)."""
+        return _tables().great_table(self, share)
 
     def sensitivity(self, priors: Any = ("jeffreys", "uniform")) -> Any:
         """Return the estimate under other priors, side by side; see `trueup.study.sensitivity`."""

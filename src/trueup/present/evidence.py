@@ -21,9 +21,11 @@ def what(est: Estimate) -> str:
     return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
 
 
-def how_made(est: Estimate) -> str:
+def how_made(est: Estimate, share: bool = False) -> str:
     """Say what the figures are, and whether and how they were corrected, in one sentence."""
     info, subject = est.info, UNSEEN.sub(shown, what(est))
+    if share:
+        subject = f"share of the {subject}" if est.counts.totals else "share of units"
     words = f"{subject[0].upper()}{subject[1:]}, "
     if info["method"] == "naive":
         return (
@@ -34,10 +36,10 @@ def how_made(est: Estimate) -> str:
     first, *others = names("predicted", est.asked.get("predicted")) or ("",)
     words += f"; {first!r} corrected, with {listed([*map(repr, others)])} beside it" * bool(others)
     words = f"{words}; trueup {info['version']}, seed {info['seed']}."
-    return f"{words} {larger}" if (larger := population(est)) else words
+    return f"{words} {larger}" if (larger := population(est, share)) else words
 
 
-def population(est: Estimate) -> str:
+def population(est: Estimate, share: bool = False) -> str:
     """Say what larger population the figures are about; nothing if they are about the table."""
     size, N = est.info.get("sample_of"), est.counts.N
     if weight := est.asked.get("weight"):
@@ -48,6 +50,8 @@ def population(est: Estimate) -> str:
         )
     if size is None:
         return ""
+    if size == "inf" and share:
+        return f"The population is what these {N:,} units are a random sample of."
     if size == "inf":
         return (
             f"The figures are shares in the population that these {N:,} units are a random sample "
