@@ -347,6 +347,7 @@ def test_files_end_to_end(open_page, tables, tmp_path, shoot):
     answer = page.locator("#files-answer")
     expect(answer.locator(".check-list")).to_contain_text("test units per true class")
     expect(answer.locator(".rows tbody tr")).to_have_count(6)
+    expect(answer.get_by_text("cannot be shown to beat no correction")).to_have_count(1)
     est = trueup.correct(predictions, test_set, value="turnover", id="company", by="region", seed=1)
     for shown, row in zip(answer.locator(".rows tbody tr").all(), written(est), strict=True):
         expect(shown).to_contain_text(row["estimate"])

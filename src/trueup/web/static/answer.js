@@ -4,6 +4,8 @@ import { copyButton, el, table } from "./dom.js";
 import { drawCharts } from "./charts.js";
 import { figure, formatter, NAMES } from "./format.js";
 
+const percent = ({ interval }) => `${Number((100 * interval).toPrecision(4))}%`;
+
 // What is not corrected has no such column.
 const figures = ({ method }) => (method === "naive" ? ["naive"] : ["naive", "estimate", "lower", "upper"]);
 
@@ -65,14 +67,13 @@ export function makeAnswer(section, actions) {
 }
 
 function headline({ headlines, info }) {
-  const percent = `${Number((100 * info.interval).toPrecision(4))}%`;
   const minus = (text) => text.replace("-", "−");
   const corrected = info.method !== "naive";
   const cards = headlines.slice(0, 3).map((row) => {
     const value = el("p", { class: "value" }, minus(row.estimate));
     value.style.setProperty("--signs", row.estimate.length); // a long number is smaller, never cut in two
     return el("div", { class: "figure" }, el("p", { class: "of" }, row.class), value,
-      el("p", { class: "range" }, !corrected ? "not corrected" : row.lower === null ? "no interval" : `${percent} interval ${minus(row.lower)} to ${minus(row.upper)}`),
+      el("p", { class: "range" }, !corrected ? "not corrected" : row.lower === null ? "no interval" : `${percent(info)} interval ${minus(row.lower)} to ${minus(row.upper)}`),
       corrected ? el("p", { class: "was" }, `as predicted ${minus(row.naive)}`) : null);
   });
   const more = headlines.length - cards.length;
@@ -95,7 +96,7 @@ function rowsTable(answer) {
   const inverse = answer.inversion?.values;
   const format = formatter(answer.rows.flatMap((row) => [row.naive, row.estimate, row.upper]));
   const shown = figures(answer.info);
-  const header = [...by, "class", ...shown.map((name) => NAMES[name]), ...(inverse ? ["plain inversion"] : [])];
+  const header = [...by, "class", ...shown.map((name) => (name === "lower" ? `${percent(answer.info)} from` : NAMES[name])), ...(inverse ? ["plain inversion"] : [])];
   const rows = answer.written.map((row, k) => [
     ...by.map((name) => (row.part === "whole" ? "all" : String(row[name] ?? "(none)"))), String(row.class),
     ...shown.map((name) => figure(row[name])),
