@@ -49,5 +49,5 @@ for columns in (["predicted"], ["or unsure"], ["predicted", "second"], ["or unsu
     row = tu.correct(answers, people, predicted=columns, **known).rows()[-1]
     print(f"{' and '.join(columns):20} {row['lower']:,.0f} to {row['upper']:,.0f} right answers")
 
-print(est.combine({"right": ["pass"], "wrong": ["fail"]}).to_markdown())
+print(est.combine({"right": ["pass"], "wrong": ["fail"]}).to_markdown(share=True))
 assert abs(est.rows()[-1]["estimate"] - right.sum()) < 3 * est.rows()[-1]["sd"]

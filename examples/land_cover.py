@@ -69,4 +69,4 @@ with open("zones.csv", "w", newline="") as file:
 
 zoned = tu.correct("map.csv", "zones.csv", **columns, drawn_within="zone", draws=1000, seed=1)
 for row in [zoned.rows()[names.index(label)] for label in ("rice", "shrubland")]:
-    print("{class}: {lower:,.0f} to {upper:,.0f} ha".format(**row))
+    print(f"{row['class']}: {row['lower'] / 1e3:.0f} to {row['upper'] / 1e3:.0f} thousand hectares")

@@ -47,4 +47,4 @@ for between in (0, 0.2, 1, 0.5):
     low, middle, high = (est.rows()[0][x] / tested for x in ("lower", "estimate", "upper"))
     print(f"between={between:<3} {middle:.1%} ({low:.1%} to {high:.1%})")
 
-print(est.to_markdown())
+print(est.to_markdown(share=True))

@@ -409,6 +409,8 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, *_files(cells))
     yield from warned(tu.correct, *_files(cells), overlap=False, seed=1)
     yield from warned(tu.correct, *_files(cells), value="y", count="count", seed=1)
+    classes = "predicted,true\na,a\nb,b\n"
+    yield from warned(tu.correct, *_files(cells, classes), value="y", count="count", seed=1)
     yield raised(tu.correct, *_files(cells.replace("40", "4.5")), count="count")
     yield raised(tu.correct, *_files(cells), count="count", id="y")
     yield raised(tu.correct, *_files(cells + "a,0,5\n"), count="count", value="y")

@@ -4,6 +4,7 @@
   right below one is what it prints.
 - ```console blocks hold commands after `$` with their output; ```bash blocks hold commands only.
   Lines that start with `trueup` or `python3 dev.py demo` run.
+- ```r blocks run in `test_r.py`, where there is R.
 - ```text blocks elsewhere do not run: output of long studies, or what only a cluster can do.
 
 ``python tests/docs/pages.py PAGE …`` runs the examples of pages and writes their output there.
@@ -29,7 +30,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-LANGUAGES = {"python", "console", "bash", "text", "bibtex"}
+LANGUAGES = {"python", "console", "bash", "text", "bibtex", "r"}
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,11 @@ def test_contrasts_of_shares_and_of_classes(frame):
     difference = share[:, 1, 2] - share[:, 0, 2]
     assert found["estimate"] == pytest.approx(np.median(difference))
     assert found["growth_upper"] == pytest.approx(np.quantile(difference / share[:, 0, 2], 0.975))
+    apart = est.contrast("a", "c", share=True)  # in every group
+    assert [(row["region"], row["class"], row["against"]) for row in apart] == [
+        ("n", "c", "a"), ("s", "c", "a"),
+    ]  # fmt: skip
+    assert apart[1]["estimate"] == pytest.approx(np.median(share[:, 1, 2] - share[:, 1, 0]))
     plain = tu.correct(frame, audited, seed=1, draws=500)
     (row,) = plain.contrast("a", "c")
     assert (row["class"], row["against"]) == ("c", "a")

@@ -302,10 +302,24 @@ def test_options_that_are_refused(options, words, rng):
 
 
 @pytest.mark.usefixtures("few_particles")
-def test_mean_values_blame_the_period_that_was_given(rng):
-    est = correct(*series(rng, [0.3, 0.4], 100, {1: 20}), draws=200)
-    with pytest.raises(OptionError, match="without `by` or `period`"):
-        est.mean_value()
+def test_accuracies_are_of_all_periods_and_mean_values_of_each(rng):
+    """Every unit has the value 7 times its month: so has every mean. An audit of one month only."""
+    table, test = series(rng, [0.3, 0.4, 0.35], audits={2: 200})
+    valued = [x.with_columns(y=7.0 * pl.col("month")) for x in (table, test)]
+    est = correct(*valued, value="y")
+    assert est.M.sum(axis=1) == pytest.approx(np.tile(est.counts.v_hat, (len(est.M), 1)))
+    for row in est.mean_value():
+        figures = [row[name] for name in ("estimate", "lower", "upper")]
+        assert figures == pytest.approx([7 * row["month"]] * 3, rel=0.05)
+    joined = est.groups.units.sum(axis=(1, 2))
+    assert (joined == len(table)).all()
+    counted = correct(table, test)
+    assert (counted.M.sum(axis=2) == counted.whole).all()
+    right = table.filter(pl.col("true") == pl.col("predicted"))
+    for row in counted.accuracy():
+        if row["measure"] == "recall":
+            some = [(x["true"] == row["class"]).sum() for x in (right, table)]
+            assert abs(row["mean"] - some[0] / some[1]) < 5 * row["sd"]
 
 
 def test_an_audit_of_a_period_outside_the_table_is_refused(rng):

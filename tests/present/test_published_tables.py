@@ -59,8 +59,10 @@ class Tags(html.parser.HTMLParser):
 
 def groups():
     frame = pd.DataFrame({"predicted": list("aabb") * 50, "<i>by</i> | *x*": HOSTILE[:10] * 20})
+    value = "\n\n# <b>y</b>"
+    frame[value] = range(200)
     audited = frame.assign(true=frame["predicted"]).iloc[::7]
-    return tu.correct(frame, audited, by="<i>by</i> | *x*", seed=1, draws=200)
+    return tu.correct(frame, audited, by="<i>by</i> | *x*", value=value, seed=1, draws=200)
 
 
 @pytest.mark.parametrize("make", [lambda: made(HOSTILE), groups], ids=["classes", "groups"])
@@ -120,6 +122,20 @@ def test_figures_are_the_same_everywhere():
                 assert text in form
             assert abs(float(text.replace(",", "")) - row[name]) < half / 2
         assert row == est.rows()[full.index(row)]
+
+
+def test_shares_of_groups_and_of_the_whole_in_every_form():
+    est = groups()
+    lines = est.to_markdown(share=True).splitlines()
+    whole = est.whole / est.whole.sum(axis=1, keepdims=True)
+    low, high = np.quantile(whole[:, 0], [0.025, 0.975])
+    cells = [float(x.strip().rstrip("%")) / 100 for x in lines[-4].split("|")[3:7]]
+    assert cells[0] == pytest.approx(est.counts.u_hat[0] / est.counts.u_hat.sum(), abs=high - low)
+    assert cells[1:] == pytest.approx([np.median(whole[:, 0]), low, high], abs=(high - low) / 5)
+    assert len(lines) == 2 + len(est.rows()) + 2
+    assert lines[-1].startswith("Share of the total of")
+    assert r"\%" in est.to_latex(share=True)
+    assert Tags(est.to_html(share=True)).tags <= TABLE_TAGS
 
 
 def test_no_exponents_and_no_empty_decimals():
@@ -221,9 +237,16 @@ def test_monte_carlo_errors_are_those_of_other_seeds():
 def test_what_was_not_corrected_says_so():
     est = made(["a", "b"], method="naive")
     assert "not corrected" in str(est)
-    assert "Not corrected" in est.to_markdown()
+    assert "not corrected" in est.to_markdown()
     assert "corrected |" not in est.to_markdown()
-    assert "Corrected for classification errors with" in made(["a", "b"]).to_latex()
+    said = [report_html(est), *citations(est)]
+    assert all(
+        "not corrected" in x and "orrected for classification errors with" not in x for x in said
+    )
+    assert ">corrected<" not in said[0]
+    assert (
+        "Number of units, corrected for classification errors with" in made(["a", "b"]).to_latex()
+    )
 
 
 def test_tables_and_files_tell_groups_from_the_whole(tmp_path):

@@ -50,6 +50,25 @@ def test_rows_with_counts_give_what_their_units_give(units, rows, options):
             )
 
 
+def test_totals_of_groups_need_no_audited_values(units, rows):
+    """A pasted test set has often only the two classes: the whole is that of `correct_counts`."""
+    audited = units.iloc[:200].drop(columns=["y", "region"])
+    options = {"count": "count", "value": "y", "squares": "y2", "seed": 1, "draws": 400}
+    with pytest.warns(tu.TrueupWarning, match="has no column 'y'"):
+        est = tu.correct(rows, audited, by="region", **options)
+    n = pd.crosstab(audited["true"], audited["predicted"])
+    sums = rows.groupby("predicted")[["count", "y", "y2"]].sum()
+    numbers = (sums[name].to_numpy() for name in ("count", "y", "y2"))
+    whole = tu.correct_counts(n, *numbers, classes=["a", "b"], seed=1, draws=400)
+    assert est.whole == pytest.approx(whole.draws)
+    assert est.draws.sum(axis=1) == pytest.approx(est.whole)
+    drawn = units.iloc[:200].drop(columns="y")
+    within = tu.correct(rows, drawn, by="region", drawn_within="region", **options)
+    assert within.draws.sum(axis=1) == pytest.approx(within.whole)
+    with pytest.raises(DataError, match="must have a column 'y'"):
+        tu.correct(units, audited, value="y")
+
+
 @pytest.mark.parametrize("engine", [*LOCAL, "csv", "parquet"])
 def test_every_engine_adds_up_counts(engine, units, rows, tmp_path):
     import pyarrow as pa

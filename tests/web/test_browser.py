@@ -352,10 +352,11 @@ def test_files_end_to_end(open_page, tables, tmp_path, shoot):
     answer = page.locator("#files-answer")
     expect(answer.locator(".check-list")).to_contain_text("test units per true class")
     expect(answer.locator(".rows tbody tr")).to_have_count(6)
+    expect(answer.get_by_text("cannot be shown to beat no correction")).to_have_count(1)
     est = trueup.correct(predictions, test_set, value="turnover", id="company", by="region", seed=1)
     for shown, row in zip(answer.locator(".rows tbody tr").all(), written(est), strict=True):
         expect(shown).to_contain_text(row["estimate"])
-    expect(answer.locator(".accuracy tbody tr")).to_have_count(7)
+    expect(answer.locator(".accuracy tbody tr")).to_have_count(7 + 2)  # and the error matrix
     expect(answer.get_by_role("button", name="Copy the table as Markdown")).to_be_visible()
     drawn(page, "files")
 
@@ -485,7 +486,7 @@ def test_labels_that_are_no_class_and_classes_that_are_never_predicted(open_page
     expect(rows).to_have_count(4)
     for shown, row in zip(rows.all(), written(est), strict=True):
         expect(shown.locator("th")).to_have_text(row["class"])
-        figures = [row[name] for name in ("naive", "estimate", "lower", "upper", "mean", "sd")]
+        figures = [row[name] for name in ("naive", "estimate", "lower", "upper")]
         expect(shown.locator("td")).to_have_text(figures)
     drawn(page)
     shoot(page, "labels")

@@ -87,6 +87,24 @@ def test_the_answer_is_that_of_correct(person, tables):
     assert report.text.lower().startswith("<!doctype html>")
 
 
+@pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")
+def test_pasted_totals_of_periods_without_audited_values(person):
+    """The check knows of periods, and accuracies are those of the whole series."""
+    cells = [f"{c},2024-0{t},{n * t},{9 * n}" for t in (1, 2, 3) for c, n in (("a", 90), ("b", 50))]
+    audit = ["a,a,2024-01"] * 30 + ["a,b,2024-01"] * 3 + ["b,b,2024-01"] * 25
+    texts = ["predicted,month,units,y", *cells], ["predicted,true,month", *audit]
+    for role, lines in zip(("predictions", "test_set"), texts, strict=True):
+        person.send(role, "\n".join(lines).encode())
+    given = {"predicted": "predicted", "true": "true", "value": "y", "count": "units"}
+    status, found = person.ask(given | {"period": "month", "seed": 1, "draws": 200})
+    assert status == 200
+    assert "audited periods" in [row["question"] for row in found["check"]]
+    assert found["answer"]["accuracy"][-1]["measure"] == "accuracy"
+    assert sum(float(x) for row in found["answer"]["error_matrix"] for x in row) == pytest.approx(
+        100, abs=0.03
+    )
+
+
 def test_parquet_and_gzip_are_told_by_what_is_in_them(person, tables, tmp_path):
     import duckdb
 

@@ -25,11 +25,11 @@ def overall_accuracy(counts: Counts, info: Mapping[str, Any], size: int) -> Floa
     """Draw the overall accuracy (R,), or None where it is that of the draws of the classes.
 
     That is with two classes, labels that are not the classes, other priors and designs, where the
-    error rates are of bands or `strata`, or known, and where every audited unit was right.
+    error rates are of bands, `strata` or periods, or known, and where every audited unit was right.
     """
     by_label = info["method"] == "joint" and info["prior"] == "perks" and info["noise"]
     inside = counts.bands if info.get("audit strata") and info["bands"] == 1 else None
-    names = ("strata", "design_effect", *(() if inside else ("bands",)))
+    names = ("strata", "period", "design_effect", *(() if inside else ("bands",)))
     if counts.K == 2 or counts.columns is not None or not by_label or any(map(info.get, names)):
         return None
     if info["design"] not in FROM_POPULATION:

@@ -75,6 +75,7 @@ def cell_counts(
 
     v_hat, *sums = add(population, at, cell, s)
     n, *test_sums = add(audited, where, seen, own)
+    test_sums = [None, None] if whole.t is None else test_sums
     u_hat, w_hat, t, t2 = [*sums, *test_sums] if whole.totals else [None] * 4
     if score is not None:
         each = np.asarray(population.units * np.clip(score, -1e200, 1e200), dtype=np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
-from trueup.count.labels import MOST_NAMED, check_columns, labels_of
+from trueup.count.labels import MOST_NAMED, check_columns, has_values, labels_of
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
@@ -66,6 +66,7 @@ def gather_groups(
     columns = columns if overlap else replace(columns, id=None)
     value, parts, by, strata = columns.value, columns.parts, columns.by, columns.strata
     absent = check_columns(population, test_set, columns)
+    valued = value is not None and has_values(population, test_set, columns)
     test_parts = strata if absent else parts
     score = columns.score if bands else ()
     bands = bands and value is not None and not strata
@@ -102,12 +103,14 @@ def gather_groups(
         audited = matched_tally(population, test_set, columns, test_parts, missing)
     else:
         keys = [*test_parts, columns.true, columns.predicted]
-        audited = test_set.tally(keys, value, **how)
+        audited = test_set.tally(keys, value if valued else None, **how)
     labels, predicted = labels_of(
         classes, (population, test_set), columns, (whole, audited), design
     )
     notes = [*left_out(population, whole), *left_out(test_set, audited), *audited.notes]
     notes += _aggregated(population, whole, audited, overlap)
+    if value is not None and not valued:
+        notes.append(_not_valued(test_set, value))
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
     if absent:
         notes.append(_not_placed(test_set, absent, columns, overlap))
@@ -129,6 +132,7 @@ def gather_groups(
         labels,
         columns,
         placed=not absent,
+        valued=valued,
         signed=whole.signed,
         warnings=notes,
         columns=None if predicted == labels else tuple(predicted),
@@ -190,6 +194,15 @@ def _not_placed(test_set: Table, absent: list[str], columns: Columns, overlap: b
         f"{test_set.name} has no column {quoted(absent)}: its units inform every group, but are "
         "not known exactly in any, and error rates that differ between groups cannot be seen. "
         "Name the `id` column, or add the columns."
+    )
+
+
+def _not_valued(test_set: Table, value: str) -> str:
+    """Say what it means that the values of audited units are not known."""
+    return (
+        f"{test_set.name} has no column {value!r}: how the values of true classes differ is "
+        "learned from the predicted totals alone, and audited units are not known exactly. Add the "
+        "column if you can."
     )
 
 

@@ -52,7 +52,7 @@ def count_group_bands(
     if groups.placed and columns.id is None:
         test_set = test_set.binned(name, value, edges)
     keys = [*columns.by, name]
-    every, audited = _tallies(population, test_set, columns, groups.placed, keys, missing)
+    every, audited = _tallies(population, test_set, columns, groups, keys, missing)
     counts = _counts(every, audited, groups, len(starts))
     try:
         split(counts, overlap)
@@ -65,18 +65,19 @@ def _tallies(
     population: Table,
     test_set: Table,
     columns: Columns,
-    placed: bool,
+    groups: Parts,
     keys: list[str],
     missing: Missing,
 ) -> tuple[Tally, Tally | None]:
     """Tally both tables by these columns; the test set only if its units are placed in groups."""
     how: dict[str, Any] = {"missing": missing, "nullable": columns.nullable}
     every = population.tally([*keys, columns.predicted], columns.value, **how)
-    if not placed:
+    if not groups.placed:
         return every, None
     if columns.id is not None:
         return every, matched_tally(population, test_set, columns, keys, missing)
-    return every, test_set.tally([*keys, columns.true, columns.predicted], columns.value, **how)
+    value = columns.value if groups.counts.t is not None else None
+    return every, test_set.tally([*keys, columns.true, columns.predicted], value, **how)
 
 
 def count_group_strata(
@@ -93,7 +94,7 @@ def count_group_strata(
     within, cells = columns.drawn_within, whole.bands
     assert cells is not None
     keys = [*dict.fromkeys((*columns.by, *within))]  # a group may be a stratum
-    every, audited = _tallies(population, test_set, columns, groups.placed, keys, missing)
+    every, audited = _tallies(population, test_set, columns, groups, keys, missing)
     at = [keys.index(name) for name in within]
     labels = sorted_labels(tuple(key[i] for i in at) for key in every.keys)
     stratum = {label: j for j, label in enumerate(labels)}
@@ -176,6 +177,8 @@ def _counts(every: Tally, audited: Tally | None, groups: Parts, b: int) -> Count
     n, t, t2 = np.zeros((B, K, K * b), np.int64), None, None
     if audited is not None:
         n, t, t2 = add(audited, True)
+    if counts.t is None:
+        t = t2 = None
     if not counts.totals:
-        u_hat = w_hat = t = t2 = None
+        u_hat = w_hat = None
     return replace(counts, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2)

@@ -24,7 +24,8 @@ def check_columns(population: Table, test_set: Table, columns: Columns) -> list[
     wanted = [predicted, *columns.others, *filter(None, (columns.value, match))]
     parts = (*columns.parts, *columns.drawn_within)
     kinds = require_columns(population, [*wanted, *parts])
-    test_kinds = require_columns(test_set, [true, match] if match else [true, *wanted])
+    known = [x for x in wanted if x != columns.value or has_values(population, test_set, columns)]
+    test_kinds = require_columns(test_set, [true, match] if match else [true, *known])
     require_columns(population, columns.score)
     if match is None and (absent := [x for x in columns.score if x not in test_kinds]):
         raise DataError(
@@ -59,6 +60,15 @@ def check_columns(population: Table, test_set: Table, columns: Columns) -> list[
                 hint=f"write the {what}s in the same way in both tables.",
             )
     return [] if match else [column for column in columns.by if column not in test_kinds]
+
+
+def has_values(population: Table, test_set: Table, columns: Columns) -> bool:
+    """Whether the values of audited units are known; beside an aggregated table they need not be.
+
+    Other tables must have them, or an id: a column that was forgotten would cost precision.
+    """
+    aggregated = hasattr(population, "exact")
+    return columns.id is not None or not aggregated or columns.value in test_set.kinds()
 
 
 def labels_of(

@@ -111,6 +111,7 @@ def assemble(
     names: Columns,
     *,
     placed: bool,
+    valued: bool,
     signed: bool,
     warnings: list[str],
     columns: tuple[Hashable, ...] | None = None,
@@ -118,7 +119,7 @@ def assemble(
     """Put the figures of both tables into arrays; `columns` are predicted labels, if not classes.
 
     The population's parts are (*strata, *by); so are those of the audited units when they are
-    `placed` in groups, otherwise (*strata).
+    `placed` in groups, otherwise (*strata). Their values are known if they are `valued`.
     """
     strata, by, totals = names.strata, names.by, names.value is not None
     K, S, L = len(classes), len(strata), len(columns or classes)
@@ -139,7 +140,8 @@ def assemble(
             for row in np.flatnonzero(b < 0):
                 label = audited.parts[row]
                 lost[label] = lost.get(label, 0) + int(audited.units[row])
-            n, *test_sums = audited.added((b, *audited.at), n.shape)
+            n, *known = audited.added((b, *audited.at), n.shape)
+            test_sums = known if valued else test_sums
         u_hat, w_hat, t, t2 = [*sums, *test_sums] if totals else [None] * 4
         figures = (n, v_hat, u_hat, w_hat, t, t2)
         counts = Counts(tuple(classes), *figures, signed, columns=columns)
@@ -147,7 +149,8 @@ def assemble(
 
     def whole() -> Counts:
         """Sum over everything, each sum rounded once."""
-        n, *test_sums = audited.added(audited.at, (K, L))
+        n, *known = audited.added(audited.at, (K, L))
+        test_sums = known if valued else [None, None]
         rows = [np.flatnonzero(population.at[0] == h) for h in range(L)]
         v_hat = [population.units[row].sum() for row in rows]
         if not totals:

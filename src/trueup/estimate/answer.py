@@ -43,12 +43,16 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class GroupFigures:
-    """Per group: the columns and labels that tell groups apart, figures (B, K), and draws."""
+    """Per group: the columns and labels that tell groups apart, figures (B, K), and draws.
+
+    Totals of periods also have the `units` (R, B, K) that they were drawn with.
+    """
 
     by: tuple[str, ...]
     labels: list[tuple[Hashable, ...]]
     figures: Mapping[str, Floats | None]
     draws: Floats | None
+    units: NDArray[Any] | None = None
 
 
 def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Floats | None]:

@@ -105,10 +105,10 @@ class Estimate:
     ) -> list[dict[str, Any]]:
         """Return b − a and the growth (b − a)/a per class, with intervals.
 
-        `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns); without
-        `by`, two classes. ``est.contrast(other)`` is other − est for the whole populations of two
-        estimates, taken as independent; it warns if both rest on one test set. With `share`,
-        shares of the classes are compared.
+        `a` and `b` are groups by label, as in the rows (a tuple for several `by` columns), or two
+        classes, which are compared in each group. ``est.contrast(other)`` is other − est for the
+        whole populations of two estimates, taken as independent; it warns if both rest on one test
+        set. With `share`, shares of the classes are compared.
         """
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
@@ -125,16 +125,18 @@ class Estimate:
             if np.array_equal(self.counts.n, n):
                 warnings.warn(SHARED, TrueupWarning, stacklevel=2)
             one, other = derived.independent(self._whole_draws(), a._whole_draws()[:, at])
-        elif self.groups is not None:
+        elif self._are_classes(a, b):
+            rows = self._derived_rows({})[:: len(self.classes)]
+            rows = [row | {"class": b, "against": a} for row in rows]
+            one = other = self._joint_draws()
+        else:
             rows = [{"class": label} for label in self.classes]
             one, other = self._group(a), self._group(b)
-        else:
-            rows = [{"class": b, "against": a}]
-            one = other = self._joint_draws()
         if share:
             one, other = derived.shares(one), derived.shares(other)
-        if not isinstance(a, Estimate) and self.groups is None:
-            one, other = one[:, [self._class(a)]], other[:, [self._class(b)]]
+        if "against" in rows[0]:
+            one, other = (x[..., self._class(k)] for x, k in ((one, a), (other, b)))
+            one, other = (x.reshape(len(x), -1) for x in (one, other))
         interval = self.info["interval"]
         difference = derived.summarise_draws(other - one, interval)
         growth = derived.summarise_draws(derived.divide(other - one, one), interval)
@@ -152,7 +154,8 @@ class Estimate:
         if groups is not None:
             of_groups = derived.added(self._joint_draws(), parts, -1)
             naive = derived.added(groups.figures["naive"], parts, -1)
-            groups = self._grouped(groups.by, groups.labels, naive, of_groups)
+            units = derived.added(groups.units, parts, -1)
+            groups = self._grouped(groups.by, groups.labels, naive, of_groups, units)
         predicted, columns = derived.joined(self._columns()[0], classes)
         more: dict[str, Any] = {
             name: derived.added(getattr(self.counts, name), columns, -1)
@@ -195,25 +198,35 @@ class Estimate:
         return replace(self, groups=groups, asked=self.asked | {"margin": by}, _again=None)
 
     def _grouped(
-        self, by: tuple[str, ...], labels: list[tuple[Hashable, ...]], naive: Floats, draws: Floats
+        self,
+        by: tuple[str, ...],
+        labels: list[tuple[Hashable, ...]],
+        naive: Floats,
+        draws: Floats,
+        units: NDArray[Any] | None = None,
     ) -> GroupFigures:
         found = summary(draws, self.info["interval"], discrete=not self.counts.totals)
-        return GroupFigures(by, labels, {"naive": naive} | found, draws)
+        return GroupFigures(by, labels, {"naive": naive} | found, draws, units)
 
     def mean_value(self) -> list[dict[str, Any]]:
-        """Return the mean value per unit of each class (its total / its units), with interval."""
-        if not self.counts.totals or self.groups is not None:
+        """Return the mean value per unit of each class (its total / its units), with interval.
+
+        With `period`, of each class in each period.
+        """
+        units = None if self.groups is None else self.groups.units
+        if not self.counts.totals or (self.groups is not None and units is None):
             raise OptionError(
-                "`mean_value` needs an estimate with `value` and without `by` or `period`.",
-                hint="give `value` alone; for one group or period, correct its table by itself.",
+                "`mean_value` needs an estimate with `value` and without `by`.",
+                hint="give `value` alone or with `period`; for one group, correct its own table.",
             )
-        units = self._error_matrix("Mean values").sum(axis=2)
+        if units is None:
+            units = self._error_matrix("Mean values").sum(axis=2)
         return self._derived(derived.divide(self._joint_draws(), units))
 
     def accuracy(self) -> list[dict[str, Any]]:
         """Return recall, precision and F1 of each class and the overall accuracy, with intervals.
 
-        They hold for the whole *population*, whatever the design of the test set: recall
+        They hold for the whole *population* (all groups, all periods), whatever the design: recall
         is the producer's accuracy, precision the user's. A dict has class (None for the overall
         one), measure, mean, sd, lower and upper.
         """
@@ -246,11 +259,6 @@ class Estimate:
         if self.M is not None:
             return self.M
         asked = self.asked
-        if asked.get("period") is not None:
-            raise EstimateError(
-                f"{what} are not known with `period`: each has its own.",
-                hint="correct one period's table by itself.",
-            )
         if asked.get("weight") is not None:
             raise EstimateError(
                 f"{what} are not known with `weight`: how many units of each class the larger "
@@ -296,21 +304,21 @@ class Estimate:
         written: Path = import_module("trueup.present.report").write_report(self, path, **options)
         return written
 
-    def to_markdown(self) -> str:
-        """Return the figures as a Markdown table, rounded as their intervals allow."""
-        return str(_tables().markdown_table(self))
+    def to_markdown(self, *, share: bool = False) -> str:
+        """Return a Markdown table, rounded as the intervals allow; with `share`, of shares in %."""
+        return str(_tables().markdown_table(self, share))
 
-    def to_latex(self) -> str:
-        """Return the figures as a LaTeX table that needs no package."""
-        return str(_tables().latex_table(self))
+    def to_latex(self, *, share: bool = False) -> str:
+        """Return the same as a LaTeX table that needs no package."""
+        return str(_tables().latex_table(self, share))
 
-    def to_html(self) -> str:
-        """Return the figures as an HTML table."""
-        return str(_tables().html_table(self))
+    def to_html(self, *, share: bool = False) -> str:
+        """Return the same as an HTML table."""
+        return str(_tables().html_table(self, share))
 
-    def to_great_tables(self) -> Any:
-        """Return the figures as a Great Tables object (needs the extra ``tables``)."""
-        return _tables().great_table(self)
+    def to_great_tables(self, *, share: bool = False) -> Any:
+        """Return the same as a Great Tables object (needs the extra ``tables``)."""
+        return _tables().great_table(self, share)
 
     def sensitivity(self, priors: Any = ("jeffreys", "uniform")) -> Any:
         """Return the estimate under other priors, side by side; see `trueup.study.sensitivity`."""
@@ -362,6 +370,12 @@ class Estimate:
             'use method="auto"; with `probability` it has draws only for the total of the column '
             "by whose size `draw` drew the units."
         )
+
+    def _are_classes(self, a: Hashable, b: Hashable) -> bool:
+        """Whether a contrast is between classes; a label of both kinds is a group."""
+        if self.groups is None:
+            return True
+        return {a, b} <= {*self.classes} and not {(a,), (b,)} & {*self.groups.labels}
 
     def _class(self, label: Hashable) -> int:
         if label not in self.classes:

@@ -2,7 +2,7 @@
 
 from trueup.count.names import names
 from trueup.estimate.result import Estimate
-from trueup.text import listed
+from trueup.text import UNSEEN, listed, shown
 
 DESIGNS = {
     "random": "drawn at random from the population",
@@ -15,20 +15,31 @@ MOST_NAMED = 5
 """Audited periods that are named one by one."""
 
 
-def how_made(est: Estimate) -> str:
-    """Say whether and how the figures were corrected, in one sentence."""
-    info, counts = est.info, est.counts
+def what(est: Estimate) -> str:
+    """Return what is estimated: the value column in the user's words, or units."""
+    value = est.asked.get("value")
+    return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
+
+
+def how_made(est: Estimate, share: bool = False) -> str:
+    """Say what the figures are, and whether and how they were corrected, in one sentence."""
+    info, subject = est.info, UNSEEN.sub(shown, what(est))
+    if share:
+        subject = f"share of the {subject}" if est.counts.totals else "share of units"
+    words = f"{subject[0].upper()}{subject[1:]}, "
     if info["method"] == "naive":
-        return f"Not corrected: the {counts.N:,} units as they were predicted."
-    words = f"Corrected for classification errors with {evidence(est)}; method {info['method']}"
+        return (
+            f"{words}not corrected: {est.counts.N:,} units as predicted; trueup {info['version']}."
+        )
+    words += f"corrected for classification errors with {evidence(est)}; method {info['method']}"
     words += f", prior {info['prior']}" if est.whole is not None else ""
     first, *others = names("predicted", est.asked.get("predicted")) or ("",)
     words += f"; {first!r} corrected, with {listed([*map(repr, others)])} beside it" * bool(others)
     words = f"{words}; trueup {info['version']}, seed {info['seed']}."
-    return f"{words} {larger}" if (larger := population(est)) else words
+    return f"{words} {larger}" if (larger := population(est, share)) else words
 
 
-def population(est: Estimate) -> str:
+def population(est: Estimate, share: bool = False) -> str:
     """Say what larger population the figures are about; nothing if they are about the table."""
     size, N = est.info.get("sample_of"), est.counts.N
     if weight := est.asked.get("weight"):
@@ -39,6 +50,8 @@ def population(est: Estimate) -> str:
         )
     if size is None:
         return ""
+    if size == "inf" and share:
+        return f"The population is what these {N:,} units are a random sample of."
     if size == "inf":
         return (
             f"The figures are shares in the population that these {N:,} units are a random sample "

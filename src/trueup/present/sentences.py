@@ -7,7 +7,7 @@ from typing import Any
 from trueup.count.names import names
 from trueup.draws.settings import POSTERIORS
 from trueup.estimate.result import Estimate
-from trueup.present.evidence import evidence, population
+from trueup.present.evidence import evidence, how_made, population, what
 from trueup.present.reproduce import is_table
 from trueup.present.tables import written
 from trueup.text import listed, percent
@@ -23,10 +23,10 @@ def whole(est: Estimate) -> list[dict[str, Any]]:
     return est.rows()[-est.counts.K :]
 
 
-def what(est: Estimate) -> str:
-    """Return what is estimated: the value column in the user's words, or units."""
-    value = est.asked.get("value")
-    return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
+def corrected(est: Estimate) -> str:
+    """Return whether figures were corrected, as a title says it."""
+    naive = est.info["method"] == "naive"
+    return "not corrected" if naive else "corrected for classification errors"
 
 
 def question(est: Estimate) -> str:
@@ -44,8 +44,9 @@ def question(est: Estimate) -> str:
     larger = population(est)
     words += (
         f", {'from' if larger else 'of'} the {est.counts.N:,} units{where} whose class was "
-        f"predicted, corrected for classification errors with {evidence(est)}"
+        f"predicted, {corrected(est)}"
     )
+    words += "" if est.info["method"] == "naive" else f" with {evidence(est)}"
     if asked.get("strata"):
         words += f"; error rates may differ by {listed(names('strata', asked['strata']))}"
     return f"{words}. {larger}".strip()
@@ -105,6 +106,10 @@ def citations(est: Estimate) -> list[str]:
     )
     found = []
     for text in figures(est):
+        if info["method"] == "naive":
+            said = f"is {text['naive']} as predicted, not corrected for classification errors"
+            found.append(f"The {what(est)} in class “{text['class']}” {said}. {how_made(est)}")
+            continue
         between = f" ({_between(text, est)})" if text["lower"] else ""
         found.append(
             f"The {what(est)} in class “{text['class']}” is estimated at {text['estimate']}"

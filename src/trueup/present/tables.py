@@ -8,6 +8,7 @@ import html
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import sqrt
 from statistics import NormalDist
@@ -95,14 +96,44 @@ def shares(est: Estimate, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]
     return found
 
 
-def published(est: Estimate) -> tuple[list[str], list[list[str]], int]:
-    """Return header, cells and number of columns of words of the table that people publish."""
+def error_cells(est: Estimate) -> list[list[str]]:
+    """Return the share of the population in each cell in %, a row for each true class."""
+    cells = [f"{100 * row['mean']:.2f}" for row in est.error_matrix()]
+    L = est.counts.L
+    return [cells[i : i + L] for i in range(0, len(cells), L)]
+
+
+def class_shares(est: Estimate) -> list[dict[str, Any]]:
+    """Return the tidy rows with shares of the classes, in each group and in the whole, as text."""
+    found = est.share()
+    if est.groups is not None:
+        found += replace(est, groups=None).share()
+    rows, K = est.tidy(), len(est.classes)
+    naive = [row["naive"] for row in rows]
+    z = NormalDist().inv_cdf((1 + est.info["interval"]) / 2)
+    for i, (row, share) in enumerate(zip(rows, found, strict=True)):
+        every = sum(naive[i - i % K : i - i % K + K])
+        share["naive"] = naive[i] / every if every else None
+        half = None if share["lower"] is None else 50 * (share["upper"] - share["lower"])
+        errors = normal_errors((half or 0.0) / z, est.info) | {"naive": 0.0}
+        for name in ("naive", "estimate", "lower", "upper"):
+            x, error = share[name], errors.get(name, errors[""])
+            row[name] = None if x is None else f"{rounded(100 * x, half, False, error)}%"
+    return rows
+
+
+def published(est: Estimate, share: bool = False) -> tuple[list[str], list[list[str]], int]:
+    """Return header, cells and number of columns of words of the table that people publish.
+
+    With `share`, it has the classes' shares.
+    """
     by = list(est.groups.by) if est.groups is not None else []
     names = {"naive": "as predicted"}
     if est.info["method"] != "naive":
         names |= {"estimate": "corrected", "lower": f"{percent(est.info['interval'])} from"}
         names |= {"upper": "to"}
-    return [*by, "class", *names.values()], _cells(written(est), by, names, "all"), len(by) + 1
+    rows = class_shares(est) if share else written(est)
+    return [*by, "class", *names.values()], _cells(rows, by, names, "all"), len(by) + 1
 
 
 def _cells(
@@ -121,16 +152,16 @@ def _text(label: object) -> str:
     return "(none)" if label is None else UNSEEN.sub(shown, str(label))
 
 
-def markdown_table(est: Estimate) -> str:
+def markdown_table(est: Estimate, share: bool = False) -> str:
     """Return the published table in Markdown, with a sentence on how it was made."""
-    header, cells, words = published(est)
+    header, cells, words = published(est, share)
 
     def line(row: Sequence[str]) -> str:
         return f"| {' | '.join(map(_markdown, row))} |"
 
     rule = ["---"] * words + ["---:"] * (len(header) - words)
     lines = [line(header), f"| {' | '.join(rule)} |", *map(line, cells)]
-    return "\n".join([*lines, "", _markdown(how_made(est))]) + "\n"
+    return "\n".join([*lines, "", _markdown(how_made(est, share))]) + "\n"
 
 
 def _markdown(text: str) -> str:
@@ -138,22 +169,24 @@ def _markdown(text: str) -> str:
     return DIALECT.sub(lambda found: f"&#{ord(found[0])};", escaped)
 
 
-def latex_table(est: Estimate) -> str:
+def latex_table(est: Estimate, share: bool = False) -> str:
     """Return the published table as a LaTeX tabular, with a sentence on how it was made."""
-    header, cells, words = published(est)
+    header, cells, words = published(est, share)
     lines = [" & ".join(map(_latex, row)) + r" \\" for row in [header, *cells]]
     kinds = "l" * words + "r" * (len(header) - words)
     body = [rf"\begin{{tabular}}{{{kinds}}}", r"\hline", lines[0], r"\hline", *lines[1:]]
-    return "\n".join([*body, r"\hline", r"\end{tabular}", "", _latex(how_made(est))]) + "\n"
+    return "\n".join([*body, r"\hline", r"\end{tabular}", "", _latex(how_made(est, share))]) + "\n"
 
 
 def _latex(text: str) -> str:
     return "".join(LATEX.get(sign, sign) for sign in text)
 
 
-def html_table(est: Estimate, *, rows: int | None = None, warnings: bool = False) -> Markup:
+def html_table(
+    est: Estimate, share: bool = False, *, rows: int | None = None, warnings: bool = False
+) -> Markup:
     """Return the published table in HTML, if asked only its first groups and the whole."""
-    header, cells, words = published(est)
+    header, cells, words = published(est, share)
     K = len(est.classes)
     hidden = 0 if rows is None else max(len(cells) - rows - K, 0)
     if hidden:
@@ -161,13 +194,13 @@ def html_table(est: Estimate, *, rows: int | None = None, warnings: bool = False
     parts: list[Markup] = [table(header, cells, words=words)]
     if hidden:
         parts.append(tag("p", f"{hidden:,} more rows are in rows() and table."))
-    parts.append(tag("p", how_made(est)))
+    parts.append(tag("p", how_made(est, share)))
     if warnings:
         parts += [tag("p", tag("b", "Warning: "), text) for text in est.info["warnings"]]
     return join(parts)
 
 
-def great_table(est: Estimate) -> Any:
+def great_table(est: Estimate, share: bool = False) -> Any:
     """Return the published table as a Great Tables object, to be styled further."""
     try:
         from great_tables import GT
@@ -178,12 +211,12 @@ def great_table(est: Estimate) -> Any:
         ) from None
     from trueup.read.native import local_frame
 
-    header, cells, words = published(est)
+    header, cells, words = published(est, share)
     columns = enumerate(zip(*cells, strict=True))
     frame = local_frame({str(i): list(column) for i, column in columns})  # it escapes the cells
     made = GT(frame).cols_label({str(i): name for i, name in enumerate(header)})
     made = made.cols_align("right", [str(i) for i in range(words, len(header))])
-    return made.tab_source_note(_markdown(how_made(est)))
+    return made.tab_source_note(_markdown(how_made(est, share)))
 
 
 def plain_text(est: Estimate, *, warnings: bool = True) -> str:

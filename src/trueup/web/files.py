@@ -56,12 +56,7 @@ def _first(path: str) -> list[list[str | None]]:
 
 
 def questions(predictions: str, test_set: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run the check; return a dict per finding: question, what it is about, words, doubt.
-
-    It knows of no periods: a test set of some of them would seem to be drawn otherwise.
-    """
-    if given.get("period"):
-        return []
+    """Run the check; return a dict per finding: question, what it is about, words, doubt."""
     options = {name: x for name, x in _options(given).items() if name in CHECKED}
     with warnings.catch_warnings(action="ignore", category=TrueupWarning):
         found = check(predictions, test_set, **options)

@@ -15,7 +15,7 @@ from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.present.reproduce import command_line
 from trueup.present.sentences import citations, figures
-from trueup.present.tables import shares, written
+from trueup.present.tables import error_cells, shares, written
 from trueup.text import short
 from trueup.web.limits import Limits
 
@@ -82,6 +82,7 @@ def shown(est: Estimate) -> dict[str, Any]:
         "info": {name: est.info[name] for name in INFO if name in est.info},
         "written": written(est),
         "accuracy": None if est.M is None else shares(est, est.accuracy()),
+        "error_matrix": None if est.M is None else error_cells(est),
         "markdown": est.to_markdown() if len(est.rows()) <= MOST_COPIED else None,
         "headlines": figures(est),
         "sentences": citations(est),

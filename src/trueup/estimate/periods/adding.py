@@ -110,8 +110,9 @@ def _longer(est: Estimate, predictions: Any, test_set: Any, progress: Progress |
         audits = [*audits, audit]
     signed = est.counts.signed or (counted[0] is not None and counted[0].signed)
     merged = assemble(
-        both[0], both[1], est.classes, columns, placed=old.placed, signed=signed, warnings=notes
-    )
+        both[0], both[1], est.classes, columns, placed=old.placed, signed=signed, warnings=notes,
+        valued=est.counts.t is not None,
+    )  # fmt: skip
     if merged.unplaced:
         raise DataError(
             f"Audited units must be in periods of the series; {audited and audited.name} has "

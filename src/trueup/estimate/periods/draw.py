@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueup.aggregate.allocation import allocate, squares
 from trueup.aggregate.means import Audited
@@ -33,12 +34,15 @@ so many draws of the error rates."""
 class Series(NamedTuple):
     """Draws of every period (R, T, K), and of P (R, K, K) where it is one for all.
 
-    `step` is the median step of the log odds; `drift` how far a recall moves in one period, None
-    where rates do not drift; `unlike` the periods whose predictions do not fit; and `above` how
-    many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
+    `units` (R, T, K) are those of each true class, and `M` (R, K, L) those of all periods by true
+    and predicted class. `step` is the median step of the log odds; `drift` how far a recall moves
+    in one period, None where rates do not drift; `unlike` the periods whose predictions do not fit;
+    and `above` how many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
     """
 
     u: Floats
+    units: NDArray[Any]
+    M: NDArray[Any]
     P: Floats | None
     ess: float
     step: float
@@ -80,10 +84,14 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
         some.append(path.draw(rng))
         _tell(settings, 0.4 + 0.6 * min((done + size) / R, 1.0))
     P = np.concatenate([P] * len(some))[:R]
-    u = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, assumed.panel) + known
+    u, M = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, assumed.panel)
+    M += 0 if rest is counts else counts.n
     unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v[:seen], rng)
     one = P if P.ndim == 3 else None
-    return Series(u, one, float(min(size, R)), sigma, drift, unlike, _above(P[:SOME], v))
+    return Series(
+        u + known, M.sum(axis=3), M.sum(axis=1), one, float(min(size, R)), sigma, drift, unlike,
+        _above(P[:SOME], v),
+    )  # fmt: skip
 
 
 def _rates(
@@ -149,8 +157,11 @@ def _unlike(concentrations: Floats, v: Floats, rng: Rng) -> list[int]:
 
 def _allocated(
     beta: Floats, P: Floats, counts: Counts, rest: Counts, settings: Settings, panel: float
-) -> Floats:
-    """Share out the units of every period by its base rates (R, T, K) and error rates."""
+) -> tuple[Floats, NDArray[Any]]:
+    """Share out the units of every period by its base rates (R, T, K) and error rates.
+
+    Return their counts or totals (R, T, K), and the units by predicted class too (R, T, K, L).
+    """
     rng = settings.rng
     audited = None
     if settings.values_carry and counts.t is not None:
@@ -158,14 +169,14 @@ def _allocated(
     carried, T = _Carried(panel, rng), beta.shape[1]
     M = np.stack([carried.allocate(_columns(beta, P, t), rest.v_hat[t]) for t in range(T)], axis=1)
     if rest.u_hat is None:
-        return np.asarray(M.sum(axis=3), dtype=np.float64)
+        return M.sum(axis=3).astype(float), M
     w_hat = np.stack([squares(rest.part(t)) for t in range(T)])
     if audited is not None:
-        return totals_of_periods(M, rest.u_hat, w_hat, rng, rest.signed, audited)
+        return totals_of_periods(M, rest.u_hat, w_hat, rng, rest.signed, audited), M
     u = np.empty(beta.shape)
     for t in range(T):  # each has means of its own
         u[:, t], _ = totals_given_allocation(M[:, t], rest.u_hat[t], w_hat[t], rng, rest.signed)
-    return u
+    return u, M
 
 
 def _columns(beta: Floats, P: Floats, t: int) -> Floats:

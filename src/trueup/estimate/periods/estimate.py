@@ -71,9 +71,14 @@ def estimate_periods(
         "audits_agree": None if evidence is None else evidence.p_value,
         "warnings": told,
     }
-    answer = Answer(draws.sum(axis=1), series.P, info=info)
+    answer = Answer(draws.sum(axis=1), series.P, M=series.M, info=info)
     result = finish(answer, found.whole, settings, native, periods=True)
-    return replace(result, groups=GroupFigures(groups.columns, groups.labels, numbers, draws))
+    units = None
+    if counts.totals:
+        units = np.empty_like(series.units)
+        units[:, order] = series.units
+    made = GroupFigures(groups.columns, groups.labels, numbers, draws, units)
+    return replace(result, groups=made)
 
 
 def audits_differ(counts: Counts, design: str) -> Evidence | None:

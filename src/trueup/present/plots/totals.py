@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from trueup.estimate.result import Estimate
+from trueup.present.evidence import what
 from trueup.present.plots import style
 from trueup.present.plots.style import Palette, Spec
-from trueup.present.sentences import what, whole
+from trueup.present.sentences import whole
 from trueup.text import percent
 
 LONGEST_TITLE = 45
@@ -23,7 +24,9 @@ def totals_spec(est: Estimate, theme: str = "light") -> Spec:
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])
     shown = order[:MOST_CLASSES]
     chosen = [rows[g] for g in shown]
-    chart = dots(points(chosen, [row["class"] for row in chosen]), colours, title(est))
+    corrected = est.info["method"] != "naive"
+    data = points(chosen, [row["class"] for row in chosen])
+    chart = dots(data, colours, title(est), corrected=corrected)
     notes = []
     if any(row["lower"] is not None for row in chosen):
         notes.append(f"Lines are {percent(est.info['interval'])} intervals.")
@@ -31,7 +34,8 @@ def totals_spec(est: Estimate, theme: str = "light") -> Spec:
         notes.append("Log scale; intervals that reach 0 end at the left edge.")
     if len(order) > len(shown):
         notes.append(f"The {len(shown)} largest of {len(order)} classes.")
-    above: Spec = {"text": f"{title(est)} per class, as predicted and corrected"}
+    both = "as predicted and corrected" if corrected else "as predicted, not corrected"
+    above: Spec = {"text": f"{title(est)} per class, {both}"}
     if notes:
         above["subtitle"] = " ".join(notes)
     return style.finish({"title": above, "width": 440} | chart, theme)
@@ -92,9 +96,11 @@ def dots(
     step: int | None = None,
     ticks: int = 6,
     name: str = "class",
+    corrected: bool = True,
 ) -> Spec:
     """Draw a row per label: a line for the interval, a dot and a diamond for the two figures.
 
+    Figures that were not corrected have the diamond alone.
     The key ``cut`` says whether an interval had to be cut at the left end of a log axis.
     """
     left = logarithmic(data)
@@ -119,7 +125,10 @@ def dots(
     def x(field: str) -> Spec:
         return style.quantity(field, title=title, scale=scale, axis=axis)
 
-    more = {"y": y, "tooltip": style.figure_tooltip(name, data[0], style.range_format(everything))}
+    told = data[0] if corrected else data[0] | {"corrected": None}
+    more = {"y": y, "tooltip": style.figure_tooltip(name, told, style.range_format(everything))}
+    figures = [(style.CORRECTED, "corrected", 90), (style.NAIVE, "naive", 45)]
+    legend = {} if corrected else {"legend": None}
     dot = {"type": "point", "filled": True, "opacity": 1}
     layers = [
         style.layer(
@@ -127,9 +136,9 @@ def dots(
             dot | {"size": area},
             x=x(field),
             **more,
-            **style.both_figures(colours, "shape"),
+            **style.both_figures(colours, "shape", **legend),
         )
-        for figure, field, area in ((style.CORRECTED, "corrected", 90), (style.NAIVE, "naive", 45))
+        for figure, field, area in (figures if corrected else figures[1:])
     ]
     known = [row for row in drawn if row["lower"] is not None]
     if known:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 from trueup.errors import OptionError
 from trueup.estimate.result import Estimate
+from trueup.present.evidence import what
 from trueup.present.markup import Markup, join, tag
 from trueup.present.output import writable, write_whole
 from trueup.present.plots.style import THEMES
 from trueup.present.report import sections
 from trueup.present.report.drawings import drawings
 from trueup.present.report.page import page
-from trueup.present.sentences import headline, question, what
+from trueup.present.sentences import corrected, headline, question
 
 
 def write_report(
@@ -38,7 +39,7 @@ def report_html(est: Estimate, *, title: str | None = None, theme: str | None = 
         raise OptionError(f"`theme` must be one of {list(THEMES)} or None; got {theme!r}.")
     charts = drawings(est, theme or "light")
     subject = what(est)
-    own = f"{subject[0].upper()}{subject[1:]} per class, corrected for classification errors"
+    own = f"{subject[0].upper()}{subject[1:]} per class, {corrected(est)}"
     lead: list[Markup] = [
         tag("p", headline(est), class_="headline"),
         tag("p", tag("strong", "What was asked. "), question(est)),

@@ -9,7 +9,7 @@ import numpy as np
 from trueup.errors import EstimateError, TrueupError
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.result import Estimate
-from trueup.present.evidence import drawn, over_time, population
+from trueup.present.evidence import drawn, over_time, population, what
 from trueup.present.markup import Markup, join, listing, table, tag
 from trueup.present.reproduce import (
     command_line,
@@ -20,8 +20,8 @@ from trueup.present.reproduce import (
     versions,
     when_hashed,
 )
-from trueup.present.sentences import METHODS, coverage, figures, what, whole
-from trueup.present.tables import published, shares
+from trueup.present.sentences import METHODS, coverage, figures, whole
+from trueup.present.tables import error_cells, published, shares
 from trueup.prior import NAMED_PRIORS, resolve_prior
 from trueup.study.check import check_counts
 from trueup.study.sensitivity import sensitivity
@@ -35,6 +35,11 @@ WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding=
 
 def estimates(est: Estimate) -> Markup:
     """Figures with intervals and what they are worth: bias of the naive one, CV, coverage."""
+    caption = f"The {what(est)} per class"
+    if est.info["method"] == "naive":
+        lines = [[text["class"], text["naive"]] for text in figures(est)]
+        made = table(["class", "as predicted"], lines, words=1, caption=caption)
+        return join([made, tag("p", coverage(est))])
     rows = whole(est)
     lines = []
     for g, (row, text) in enumerate(zip(rows, figures(est), strict=True)):
@@ -55,7 +60,6 @@ def estimates(est: Estimate) -> Markup:
     header = ["class", "as predicted", "corrected", f"{percent(est.info['interval'])} from", "to"]
     header += ["bias of the prediction", "CV", "Monte Carlo error"]
     notes = [WORDS["estimates"], coverage(est)]
-    caption = f"The {what(est)} per class"
     return join([table(header, lines, words=1, caption=caption), *(tag("p", x) for x in notes)])
 
 
@@ -78,10 +82,8 @@ def accuracies(est: Estimate) -> Markup:
     parts = [tag("p", WORDS["accuracy"]), made]
     if est.counts.K > MOST_CELLS:
         return join(parts)
-    cells = [f"{100 * row['mean']:.2f}" for row in est.error_matrix()]
-    predicted = list(dict.fromkeys(str(row["predicted"]) for row in est.error_matrix()))
-    L = len(predicted)
-    matrix = [[label, *cells[g * L : (g + 1) * L]] for g, label in enumerate(est.classes)]
+    matrix = [[label, *row] for label, row in zip(est.classes, error_cells(est), strict=True)]
+    predicted = map(str, est.counts.predicted)
     caption = "Share of the population in %, true classes down, predicted across"
     return join([*parts, table(["", *predicted], matrix, words=1, caption=caption)])
 

@@ -2,10 +2,12 @@
 
 import { copyButton, el, table } from "./dom.js";
 import { drawCharts } from "./charts.js";
-import { figure, formatter } from "./format.js";
+import { figure, formatter, NAMES } from "./format.js";
 
-const FIGURES = ["naive", "estimate", "lower", "upper"];
-const REST = ["mean", "sd"];
+const percent = ({ interval }) => `${Number((100 * interval).toPrecision(4))}%`;
+
+// What is not corrected has no such column.
+const figures = ({ method }) => (method === "naive" ? ["naive"] : ["naive", "estimate", "lower", "upper"]);
 
 // Makes the parts once; `show` and `charts` fill them, so that a new answer replaces an old one in place.
 export function makeAnswer(section, actions) {
@@ -65,13 +67,15 @@ export function makeAnswer(section, actions) {
 }
 
 function headline({ headlines, info }) {
-  const percent = `${Number((100 * info.interval).toPrecision(4))}%`;
   const minus = (text) => text.replace("-", "−");
-  const cards = headlines.slice(0, 3).map((row) => el("div", { class: "figure" },
-    el("p", { class: "of" }, row.class),
-    el("p", { class: "value" }, minus(row.estimate)),
-    el("p", { class: "range" }, row.lower === null ? "no interval" : `${percent} interval ${minus(row.lower)} to ${minus(row.upper)}`),
-    el("p", { class: "was" }, `as predicted ${minus(row.naive)}`)));
+  const corrected = info.method !== "naive";
+  const cards = headlines.slice(0, 3).map((row) => {
+    const value = el("p", { class: "value" }, minus(row.estimate));
+    value.style.setProperty("--signs", row.estimate.length); // a long number is smaller, never cut in two
+    return el("div", { class: "figure" }, el("p", { class: "of" }, row.class), value,
+      el("p", { class: "range" }, !corrected ? "not corrected" : row.lower === null ? "no interval" : `${percent(info)} interval ${minus(row.lower)} to ${minus(row.upper)}`),
+      corrected ? el("p", { class: "was" }, `as predicted ${minus(row.naive)}`) : null);
+  });
   const more = headlines.length - cards.length;
   if (more > 0) cards.push(el("p", { class: "others" }, `and ${more} more ${more === 1 ? "class" : "classes"} in the table`));
   return cards;
@@ -91,13 +95,12 @@ function rowsTable(answer) {
   const by = answer.by ?? [];
   const inverse = answer.inversion?.values;
   const format = formatter(answer.rows.flatMap((row) => [row.naive, row.estimate, row.upper]));
-  const names = { naive: "as predicted", estimate: "corrected", lower: "from", upper: "to" };
-  const header = [...by, "class", ...FIGURES.map((name) => names[name]), ...(inverse ? ["plain inversion"] : []), ...REST];
+  const shown = figures(answer.info);
+  const header = [...by, "class", ...shown.map((name) => (name === "lower" ? `${percent(answer.info)} from` : NAMES[name])), ...(inverse ? ["plain inversion"] : [])];
   const rows = answer.written.map((row, k) => [
     ...by.map((name) => (row.part === "whole" ? "all" : String(row[name] ?? "(none)"))), String(row.class),
-    ...FIGURES.map((name) => figure(row[name])),
-    ...(inverse ? [inverse[k] < 0 && !answer.inversion.permissible ? `${format(inverse[k])} refused` : format(inverse[k])] : []),
-    ...REST.map((name) => figure(row[name]))]);
+    ...shown.map((name) => figure(row[name])),
+    ...(inverse ? [inverse[k] < 0 && !answer.inversion.permissible ? `${format(inverse[k])} refused` : format(inverse[k])] : [])]);
   const made = table(header, rows, answer.totals ? "Totals per class" : "Units per class");
   const hidden = (answer.all_rows ?? rows.length) - rows.length;
   if (hidden > 0) made.append(el("tfoot", {}, el("tr", {}, el("td", { colspan: header.length }, `${hidden.toLocaleString("en")} more rows are in the table that you can download.`))));
@@ -112,10 +115,11 @@ function accuracy(answer) {
   const names = { recall: "recall (producer’s)", precision: "precision (user’s)", f1: "F1", accuracy: "accuracy" };
   const rows = answer.accuracy.map((row) => [row.measure === "accuracy" ? "all classes" : String(row.class),
     names[row.measure], ...["mean", "lower", "upper"].map((name) => figure(row[name]))]);
-  const made = table(["class", "measure", "mean", "from", "to"], rows, "Accuracy in the population");
+  const tables = [table(["class", "measure", "mean", "from", "to"], rows, "Accuracy in the population"),
+    table(["true class; predicted as", ...answer.predicted], answer.error_matrix.map((row, g) => [answer.classes[g], ...row]), "Share of the population in %")];
   return [...(copy ? [copy] : []), el("details", { class: "accuracy" }, el("summary", {}, "How good is the classifier in the population?"),
     el("p", {}, "Estimated for the population: the raw shares in the test set depend on how it was drawn."),
-    el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": "table of accuracies" }, made))];
+    ...tables.map((made) => el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": made.caption.textContent }, made)))];
 }
 
 function again(answer) {

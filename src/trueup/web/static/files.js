@@ -163,9 +163,12 @@ export function startFiles(limit) {
     answer.clear("");
     answer.busy([el("progress", { "aria-label": "progress" }), " reading and checking…"]);
     let shown = null;
+    const said = new Set(); // what the check says is not said again
     try {
       await events("/api/files/correct", request(), { signal: mine.signal, headers: headers(), on: (event) => {
         if (event.check?.length) check.replaceChildren(...findings(event.check));
+        for (const finding of event.check ?? []) if (finding.doubt) said.add(finding.words);
+        if (event.answer) event.answer.info.warnings = event.answer.info.warnings.filter((words) => !said.has(words));
         if (event.progress !== undefined) answer.busy([el("progress", { max: 1, value: event.progress, "aria-label": "progress" }), " computing…"]);
         if (event.answer) { shown = answer.show(event.answer); answer.busy([el("progress", { "aria-label": "progress" }), " writing the report…"]); }
         if (event.charts) shown?.charts(event.charts);
@@ -195,12 +198,14 @@ export function startFiles(limit) {
 }
 
 function findings(found) {
-  const doubts = found.filter((finding) => finding.doubt).length;
+  const doubts = found.filter((finding) => finding.doubt);
+  const list = (some) => el("ul", {}, ...some.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
+    el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}: `), finding.words)));
+  const others = found.length - doubts.length;
   return [el("h3", {}, "The check"),
-    el("p", { role: "status" }, doubts ? `Look at ${doubts} of these ${found.length} before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
-    el("ul", {}, ...found.map((finding) => el("li", { class: finding.doubt ? "doubt" : "fine" },
-      el("b", {}, `${finding.doubt ? "Look at this: " : ""}${finding.question}: `),
-      finding.words)))];
+    el("p", { role: "status" }, doubts.length ? `Look at ${doubts.length} of ${found.length} answers before publishing.` : `${found.length} questions asked; nothing gives reason to doubt.`),
+    ...(doubts.length ? [list(doubts)] : []),
+    el("details", {}, el("summary", {}, doubts.length ? `The other ${others}` : "What was asked"), list(found.filter((finding) => !finding.doubt)))];
 }
 
 function size(bytes) {

@@ -2,6 +2,9 @@
 
 const minus = (text) => text.replace("-", "−");
 
+// What the figures of a row are called, as in the tables that people publish.
+export const NAMES = { naive: "as predicted", estimate: "corrected", lower: "from", upper: "to", mean: "mean", sd: "sd" };
+
 // A figure that the server wrote.
 export const figure = (text) => (text === null || text === undefined ? "–" : minus(text));
 
