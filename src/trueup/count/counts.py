@@ -108,10 +108,11 @@ class Counts:
 
     def unscored(self) -> Counts:
         """Return cells without bands of the score: added up over them."""
-        S = self.score_bands
-        if S == 1:
-            return self
-        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, S).sum(axis=-1))
+        return self if self.score_bands == 1 else self.coarser(self.score_bands)
+
+    def coarser(self, many: int) -> Counts:
+        """Return cells of which each is so many that stand side by side, added up."""
+        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, many).sum(axis=-1))
         return replace(self, **added, score=None, score_bands=1)
 
     def part(self, which: Any) -> Counts:
