@@ -7,6 +7,8 @@ from typing import Any
 from trueup.errors import OptionError
 
 FIGURES = ("naive", "estimate", "mean", "sd", "lower", "upper")
+FROM_POPULATION = ("random", "by_prediction")
+"""Designs of a test set that shows the base rates too."""
 TAKEN = ("class", "part", *FIGURES)
 """Columns of every answer."""
 
