@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,11 @@ def test_import_and_help_load_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_every_planted_fault_has_its_place():
+    """`dev.py mutants` stops at a line that was rewritten; here it shows at once."""
+    faults = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text(encoding="utf-8"))
+    for fault in faults["fault"]:
+        text = (SOURCE / fault["file"]).read_text(encoding="utf-8")
+        assert text.count(fault["now"]) == 1, fault

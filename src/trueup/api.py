@@ -399,9 +399,7 @@ def correct_counts(
     known: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     if studies is not None:
-        known, classes, design, seed = pooled_studies(
-            test, P, studies, between, classes, predicted_classes, design, prior, seed
-        )
+        known, classes, design, seed = pooled_studies(asked)
         asked |= {"design": design, "classes": classes, "overlap": None, "seed": seed}
         extra = {"prior": "studies", "studies": known.pop("found")}
     elif between != BETWEEN:

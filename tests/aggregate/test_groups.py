@@ -11,8 +11,6 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
 from trueup.aggregate.groups.allocate import (
-    _scan,
-    _vectorised,
     allocate_cells,
     allocate_groups,
     find_cells,
@@ -415,20 +413,6 @@ def test_an_executor_that_fails_in_the_middle_is_told(rng, monkeypatch):
         EstimateError, match=r"failed after [1-9]\d* of 200 draws: the worker was k"
     ):
         correct_groups(whole_of(P, data, rng), data, rng, executor=Dies(1))
-
-
-def test_units_are_spread_the_same_with_and_without_numba(rng):
-    """Both ways do the same arithmetic: plain loops here are what numba compiles."""
-    beta, T = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(4), 5)
-    b, h = np.nonzero(rng.random((6, 5)) < 0.7)
-    top, left = rng.integers(0, 4, len(b)), rng.integers(1, 9, len(b))
-    x, found = rng.random(left.sum()), []
-    for way in (_scan, _vectorised):
-        u = np.ones((6, 4), dtype=np.int64)
-        way(beta, T, b, h, top, left, x, u)
-        found.append(u)
-    assert (found[0] == found[1]).all()
-    assert (found[0].sum(axis=1) == 4 + np.bincount(b, left, 6)).all()
 
 
 def test_units_that_are_left_are_spread_by_their_odds(rng):

@@ -306,14 +306,12 @@ def test_hints_name_what_there_is(files):
 
 
 @pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
-def test_periods_have_the_columns_of_other_answers_and_no_accuracy_of_the_whole():
+def test_periods_have_the_columns_of_other_answers():
     rows = [(f"2024-0{i % 3 + 1}", "ab"[i % 2], "ab"[(i % 2) ^ (i % 7 == 0)]) for i in range(90)]
     frame = pd.DataFrame(rows, columns=["month", "predicted", "true"])
     est = tu.correct(frame, frame[:40], period="month", draws=200, seed=1)
     other = tu.correct(frame, frame[:40], by="month", draws=200, seed=1)
     assert list(est.rows()[0]) == list(other.rows()[0])
-    with pytest.raises(tu.EstimateError, match="not known with `period`"):
-        est.accuracy()
 
 
 def test_a_work_list_that_nobody_filled_in(files):

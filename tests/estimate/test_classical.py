@@ -7,21 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.estimate.test_classical_published import run
 
 from trueup.errors import EstimateError
 from trueup.estimate import classical
 
 ESTIMATORS = {
-    "calibrated": lambda x, **k: classical.calibrated(
-        x["n"], x["v_hat"], x["u_hat"], x["w_hat"], **k
-    ),
-    "difference": lambda x, **k: classical.difference(*x.values(), **k),
-    "plain": lambda x, **k: classical.difference(*x.values(), power_tuning=False, **k),
-    "test_set": lambda x, **k: classical.test_set(
-        x["n"], x["v_hat"], x["u_hat"], x["t"], x["t2"], **k
-    ),
-    "test_set by prediction": lambda x, **k: classical.test_set(
-        x["n"], x["v_hat"], x["u_hat"], x["t"], x["t2"], design="by_prediction", **k
+    "calibrated": lambda x, **k: run(classical.calibrated, *[*x.values()][:4], **k),
+    "difference": lambda x, **k: run(classical.difference, *x.values(), **k),
+    "plain": lambda x, **k: run(classical.difference, *x.values(), power_tuning=False, **k),
+    "test_set": lambda x, **k: run(classical.test_set, *x.values(), **k),
+    "test_set by prediction": lambda x, **k: run(
+        classical.test_set, *x.values(), design="by_prediction", **k
     ),
 }
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())
@@ -102,9 +99,9 @@ def test_classes_add_up_to_the_total(name, x):
 @settings(max_examples=25, deadline=None)
 def test_counts_by_prediction_are_calibrated(x):
     """For counts the two differ only by the finite population correction, which is dropped here."""
-    calibrated = classical.calibrated(x["n"], x["v_hat"])
+    calibrated = run(classical.calibrated, x["n"], x["v_hat"])
     huge = 1e9 * x["v_hat"]
-    expanded = classical.test_set(x["n"], huge, design="by_prediction")
+    expanded = run(classical.test_set, x["n"], huge, design="by_prediction")
     np.testing.assert_allclose(expanded.estimate, 1e9 * calibrated.estimate)
     np.testing.assert_allclose(expanded.sd, 1e9 * calibrated.sd, rtol=1e-6)
 
@@ -181,7 +178,7 @@ def replicate(rng, c, y_of, m_of, R):
         tables[:, 1, h] = m - tables[:, 0, h]
     v_hat, u_hat, w_hat = ([(y**p).sum() for y in y_of] for p in (0, 1, 2))
     for r in range(R):
-        point = classical.calibrated(tables[r], v_hat, u_hat, w_hat, design="by_prediction")
+        point = run(classical.calibrated, tables[r], v_hat, u_hat, w_hat, design="by_prediction")
         estimate[r], variance[r] = point.estimate[0], point.sd[0] ** 2
     return estimate - truth, variance
 
@@ -223,8 +220,8 @@ def test_test_set_covers(overlap):
         source = rng.random((2, N)) < np.array([[0.4], [0.4]])
         tested = source[0, :m] if overlap else source[1, :m]
         k = tested.sum()
-        point = classical.test_set(
-            [[k, 0], [0, m - k]], [100, 200], overlap=overlap, interval=level
+        point = run(
+            classical.test_set, [[k, 0], [0, m - k]], [100, 200], overlap=overlap, interval=level
         )
         hits[r] = point.lower[0] <= source[0].sum() <= point.upper[0]
     # 5 standard errors, and 0.02 for the discreteness of a binomial count.
@@ -258,48 +255,48 @@ def test_one_test_unit_is_too_few(name):
 @pytest.mark.parametrize("design", ["by_prediction", "by_class", "shifted"])
 def test_difference_needs_a_random_test_set(design):
     with pytest.raises(EstimateError, match=rf"drawn at random.*'{design}'.*\n\nHint: use method"):
-        classical.difference([[4, 1], [2, 3]], [10, 90], design=design)
+        run(classical.difference, [[4, 1], [2, 3]], [10, 90], design=design)
 
 
 @pytest.mark.parametrize("design", ["by_class", "shifted"])
 def test_designs_that_say_nothing_of_the_shares(design):
     with pytest.raises(EstimateError, match=rf"'{design}'.*\n\nHint: use method='constrained'"):
-        classical.test_set([[4, 1], [2, 3]], [10, 90], design=design)
-    warned = classical.calibrated([[4, 1], [2, 3]], [10, 90], design=design)
+        run(classical.test_set, [[4, 1], [2, 3]], [10, 90], design=design)
+    warned = run(classical.calibrated, [[4, 1], [2, 3]], [10, 90], design=design)
     assert f"{design!r} does not allow" in warned.info["warnings"][0]
-    plain = classical.calibrated([[4, 1], [2, 3]], [10, 90])
+    plain = run(classical.calibrated, [[4, 1], [2, 3]], [10, 90])
     np.testing.assert_array_equal(warned.estimate, plain.estimate)
 
 
 @pytest.mark.parametrize("method", [classical.difference, classical.test_set])
 def test_totals_need_the_values_of_the_test_units(method):
     with pytest.raises(EstimateError, match=r"Σy and Σy².*\n\nHint: call tu.correct"):
-        method([[4, 1], [2, 3]], [10, 90], u_hat=[5, 5])
+        run(method, [[4, 1], [2, 3]], [10, 90], [5, 5])
 
 
 def test_more_test_units_than_population():
     with pytest.raises(EstimateError, match="overlap=False"):
-        classical.test_set([[4, 1], [2, 3]], [2, 3])
-    assert classical.test_set([[4, 1], [2, 3]], [2, 3], overlap=False).estimate.sum() == 5
+        run(classical.test_set, [[4, 1], [2, 3]], [2, 3])
+    assert run(classical.test_set, [[4, 1], [2, 3]], [2, 3], overlap=False).estimate.sum() == 5
 
 
 def test_totals_without_squares_say_so():
     n, v_hat, u_hat = np.array([[8, 2], [3, 9]]), [40, 60], [100.0, 90]
-    narrow = classical.calibrated(n, v_hat, u_hat)
-    wide = classical.calibrated(n, v_hat, u_hat, [900.0, 500])
+    narrow = run(classical.calibrated, n, v_hat, u_hat)
+    wide = run(classical.calibrated, n, v_hat, u_hat, [900.0, 500])
     assert "predicted_squares" in narrow.info["warnings"][0]
     assert wide.info["warnings"] == []
     assert np.all(narrow.sd < wide.sd)
-    stand_in = classical.difference(n, v_hat, u_hat, None, 2.0 * n, 5.0 * n)
-    given_them = classical.difference(
-        n, v_hat, u_hat, 100 / 22 * (5.0 * n).sum(0), 2.0 * n, 5.0 * n
+    stand_in = run(classical.difference, n, v_hat, u_hat, None, 2.0 * n, 5.0 * n)
+    given_them = run(
+        classical.difference, n, v_hat, u_hat, 100 / 22 * (5.0 * n).sum(0), 2.0 * n, 5.0 * n
     )
     assert "predicted_squares" in stand_in.info["warnings"][0]
     np.testing.assert_allclose(stand_in.sd, given_them.sd)
 
 
 def test_a_class_that_is_never_predicted_has_no_tuning():
-    point = classical.difference([[5, 3, 0], [1, 9, 0], [1, 1, 0]], [40, 60, 0])
+    point = run(classical.difference, [[5, 3, 0], [1, 9, 0], [1, 1, 0]], [40, 60, 0])
     assert point.info["tuning"][2] == 0
     assert np.isfinite(point.sd).all()
     np.testing.assert_allclose(point.estimate[2], 100 * 2 / 20)
@@ -326,7 +323,7 @@ def test_calibrated_totals_use_the_audited_values(rng):
         truth = y[s == 1].sum()
         for informed in (True, False):
             values = cells[1:] if informed else []
-            found = classical.calibrated(cells[0], v, u, w, *values)
+            found = run(classical.calibrated, cells[0], v, u, w, *values)
             inside[informed] += found.lower[1] <= truth <= found.upper[1]
     assert inside[True] / replications > 0.94 - 5 * np.sqrt(0.94 * 0.06 / replications)
     assert inside[False] / replications < 0.5

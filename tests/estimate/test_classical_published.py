@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from trueup.count.counts import Counts
+from trueup.draws.settings import make_settings
 from trueup.estimate import classical
 
 MAP_2014 = np.array([[66, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]])
@@ -28,24 +30,32 @@ MAP_2013 = np.array([[97, 0, 3], [3, 279, 18], [2, 1, 97]])
 HECTARES_2013 = np.array([22_353, 1_122_543, 610_228])
 
 
+def run(method, n, v_hat, *sums, classes=None, overlap=True, power_tuning=None, **options):
+    """Answer of a classical method, from arrays in the order of `Counts`."""
+    n, v_hat, *sums = (None if x is None else np.asarray(x, float) for x in (n, v_hat, *sums))
+    counts = Counts(tuple(classes or range(len(n))), n, v_hat, *sums)
+    own = {} if power_tuning is None else {"power_tuning": power_tuning}
+    return method(counts, make_settings(len(n), overlap=overlap, **options), **own)
+
+
 @pytest.mark.parametrize("design", ["random", "by_prediction"])
 def test_olofsson_2014(design):
-    area = classical.calibrated(MAP_2014.T, PIXELS_2014, design=design)
+    area = run(classical.calibrated, MAP_2014.T, PIXELS_2014, design=design)
     assert round(area.estimate[0]) == 235_086
     assert round(1.96 * area.sd[0]) == 68_418
-    hectares = classical.calibrated(MAP_2014.T, PIXELS_2014 * 0.09, design=design)
+    hectares = run(classical.calibrated, MAP_2014.T, PIXELS_2014 * 0.09, design=design)
     assert round(hectares.estimate[0]) == 21_158
     assert 1.96 * hectares.sd[0] == pytest.approx(68_418 * 0.09, abs=0.05)
     assert area.info["warnings"] == []
 
 
 def test_olofsson_2014_transposed_is_wrong():
-    area = classical.calibrated(MAP_2014, PIXELS_2014)
+    area = run(classical.calibrated, MAP_2014, PIXELS_2014)
     assert abs(area.estimate[0] - 235_086) > 10_000
 
 
 def test_olofsson_2013():
-    area = classical.calibrated(MAP_2013.T, HECTARES_2013, design="by_prediction")
+    area = run(classical.calibrated, MAP_2013.T, HECTARES_2013, design="by_prediction")
     shares = area.estimate / HECTARES_2013.sum()
     np.testing.assert_array_equal(np.round(shares, 3), [0.026, 0.598, 0.376])
     np.testing.assert_array_equal(np.round(area.estimate), [45_112, 1_050_067, 659_944])
@@ -59,7 +69,7 @@ def test_olofsson_2013():
 
 
 def test_olofsson_interval_is_normal():
-    area = classical.calibrated(MAP_2013.T, HECTARES_2013, interval=0.9)
+    area = run(classical.calibrated, MAP_2013.T, HECTARES_2013, interval=0.9)
     half = 1.6448536269514722 * area.sd
     np.testing.assert_allclose(area.lower, area.estimate - half)
     np.testing.assert_allclose(area.upper, area.estimate + half)
@@ -69,7 +79,7 @@ def test_cochran_proportion():
     """With one true class against the rest this is Cochran's N·p ± with pq/(n−1)·(1−f)."""
     n, v_hat = np.array([[30, 10], [5, 55]]), np.array([400, 600])
     p, m, N = 0.4, 100, 1000
-    expanded = classical.test_set(n, v_hat)
+    expanded = run(classical.test_set, n, v_hat)
     np.testing.assert_allclose(expanded.estimate, [400, 600])
     np.testing.assert_allclose(expanded.sd, N * np.sqrt(p * (1 - p) / (m - 1) * (1 - m / N)))
 
@@ -139,7 +149,7 @@ def test_difference_is_ppi(seed, power_tuning, value):
     s_hat, y, s, s_hat_test, y_test = units(seed, value)
     n, v_hat, u_hat, w_hat, t, t2 = cells(s_hat, y, s, s_hat_test, y_test)
     arguments = (n, v_hat) if value == "count" else (n, v_hat, u_hat, w_hat, t, t2)
-    ours = classical.difference(*arguments, power_tuning=power_tuning, interval=0.9)
+    ours = run(classical.difference, *arguments, power_tuning=power_tuning, interval=0.9)
     for g in range(3):
         arrays = (y_test * (s == g), y_test * (s_hat_test == g), y * (s_hat == g))
         theirs = len(y) * np.array(ppi_mean(*arrays, tuned=power_tuning))
@@ -155,7 +165,7 @@ def test_tuning_at_its_bounds(anti):
     s = np.repeat([0, 1], [60, 20])
     s_hat_test = 1 - s if anti else s
     y, y_test = np.ones(800), np.ones(80)
-    ours = classical.difference(*cells(s_hat, y, s, s_hat_test, y_test, K=2))
+    ours = run(classical.difference, *cells(s_hat, y, s, s_hat_test, y_test, K=2))
     assert all(x == 0 if anti else 0 < x <= 1 for x in ours.info["tuning"])
     arrays = 1.0 * (s == 0), 1.0 * (s_hat_test == 0), 1.0 * (s_hat == 0)
     _, lower, upper = ppi_mean(*arrays, level=0.95)

@@ -17,6 +17,8 @@ from trueup.present.plots.groups import period
 from trueup.present.plots.plane import permitted
 from trueup.present.plots.style import palette
 
+LIGHT = palette("light")
+
 HOSTILE = [
     "<script>alert(1)</script>",
     "a.b[0]['c']",
@@ -95,7 +97,7 @@ def render(spec):
 
 def test_totals_show_the_rows_sorted(rng):
     est = counts(5, rng)
-    spec = plots.totals_spec(est)
+    spec = plots.totals_spec(est, LIGHT)
     drawn = {row["name"]: row for row in values(spec)}
     for row in est.rows():
         shown = drawn[str(row["class"])]
@@ -143,10 +145,12 @@ def test_the_plane_has_q_across_and_p_up():
     est = tu.correct_counts(
         [[90, 10], [30, 70]], [5000, 5000], design="shifted", method="bayes", seed=1
     )
-    points = [row for row in values(plots.plane_spec(est)) if set(row) == {"q", "p"}]
+    points = [row for row in values(plots.plane_spec(est, LIGHT)) if set(row) == {"q", "p"}]
     assert len(points) == 1000
     (plug_in,) = (
-        row for row in values(plots.plane_spec(est)) if row.get("what") == "rates of the test set"
+        row
+        for row in values(plots.plane_spec(est, LIGHT))
+        if row.get("what") == "rates of the test set"
     )
     assert (plug_in["q"], plug_in["p"]) == (0.3, 0.1)
     assert np.mean([row["q"] for row in points]) > np.mean([row["p"] for row in points])
@@ -155,7 +159,7 @@ def test_the_plane_has_q_across_and_p_up():
 def test_the_confusion_matrix_has_the_counts_and_readable_text(rng):
     for theme in ("light", "dark"):
         est = counts(15, rng)
-        cells = list(values(plots.confusion_spec(est, theme)))
+        cells = list(values(plots.confusion_spec(est, palette(theme))))
         drawn = np.array([cell["units"] for cell in cells]).reshape(15, 15)
         assert (drawn == est.counts.n).all()
         shares = np.array([cell["share"] for cell in cells]).reshape(15, 15)
@@ -182,7 +186,7 @@ def contrast(one, other):
 
 def test_groups_show_the_rows_and_say_what_is_left_out(rng):
     est = grouped([f"g{i}" for i in range(60)], rng)
-    spec = plots.groups_spec(est)
+    spec = plots.groups_spec(est, LIGHT)
     rows = {(row["group"], row["class"]): row for row in est.rows() if row["group"]}
     first, _ = spec["concat"]
     assert "24 largest of 60" in spec["title"]["subtitle"]
@@ -208,7 +212,7 @@ def test_groups_show_the_rows_and_say_what_is_left_out(rng):
 )
 def test_periods_are_a_line_in_order(labels, rng):
     est = grouped(labels, rng, value="y")
-    spec = plots.groups_spec(est)
+    spec = plots.groups_spec(est, LIGHT)
     lines = spec["concat"][0]["layer"]
     assert [layer["mark"]["type"] for layer in lines] == ["area", "line"]
     times = [row["time"] for row in lines[0]["data"]["values"]]
@@ -248,7 +252,7 @@ def test_every_chart_draws_whatever_the_labels(rng):
 def test_the_calibration_chart_shows_the_audited_shares(rng):
     est = tu.correct(*tables("ab", rng), id="unit", score="y", draws=200)
     rows = est.info["calibration"]
-    panels = plots.KINDS["calibration"](est)["concat"]
+    panels = plots.KINDS["calibration"](est, LIGHT)["concat"]
     dots = [row for panel in panels for row in panel["layer"][-1]["data"]["values"]]
     assert sum(row["audited"] for row in dots) == 200
     assert all(row["share"] == row["right"] / row["audited"] for row in dots)
@@ -280,7 +284,7 @@ def test_labels_are_never_fields_or_expressions(rng):
 
 def test_labels_that_look_the_same_stay_apart(rng):
     est = counts(4, rng, classes=[1, "1", "y" * 80 + "a", "y" * 80 + "b"])
-    domain = plots.totals_spec(est)["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    domain = plots.totals_spec(est, LIGHT)["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert len(set(domain)) == 4
 
 

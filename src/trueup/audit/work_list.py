@@ -244,7 +244,7 @@ def _check_rows(
     given = test_set.kinds()[own["probability"]] in NUMBERS  # not 0,05 as text
     for row in test_set.rows([*columns, *keys]):
         stratum, units, p, seed, *label = map(plain, row)
-        comparable = all(isinstance(x, str | int) for x in label)  # a date may be written anew
+        comparable = all(isinstance(x, str | int) for x in label)  # a date may look different
         if keys and comparable and stratum != stratum_name(keys, label):
             raise _changed(test_set, own["stratum"])
         if design.seed and design.seed < SHOWN_WHOLE and seed != design.seed:

@@ -9,15 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueup.errors import ClassError, DataError, OptionError
+from trueup.count.names import a_list, check_classes, predicted_labels
+from trueup.errors import DataError
 from trueup.numerics.arrays import Floats, Integers
 from trueup.read.columns import plain
 
 Array = TypeVar("Array", Floats, Integers)
 
 ARRAYS = ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
-# Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
-MOST_CLASSES = 500
 # Counts are integers to the end; beyond this a float could not hold them exactly.
 MOST_UNITS = 2**53
 # Beyond this, products of squared sums overflow a float.
@@ -108,10 +107,11 @@ class Counts:
 
     def unscored(self) -> Counts:
         """Return cells without bands of the score: added up over them."""
-        S = self.score_bands
-        if S == 1:
-            return self
-        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, S).sum(axis=-1))
+        return self if self.score_bands == 1 else self.coarser(self.score_bands)
+
+    def coarser(self, many: int) -> Counts:
+        """Return cells of which each is so many that stand side by side, added up."""
+        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, many).sum(axis=-1))
         return replace(self, **added, score=None, score_bands=1)
 
     def part(self, which: Any) -> Counts:
@@ -219,7 +219,7 @@ def make_counts(
     shape = (*n.shape[:-2], L)
     labels = tuple(range(K)) if classes is None else tuple(map(plain, a_list("classes", classes)))
     check_classes(labels, K)
-    columns = _predicted_labels(predicted_classes, labels, L)
+    columns = predicted_labels(predicted_classes, labels, L)
     v_hat = _shaped("predicted_counts", _whole("predicted_counts", v_hat), shape)
     if v_hat.sum() == 0:
         raise DataError("The population must have at least one unit; `predicted_counts` sums to 0.")
@@ -241,55 +241,6 @@ def make_counts(
         ordered: Any = {name: None if x is None else x[..., at] for name, x in given.items()}
         return Counts(labels, signed=signed, **ordered)
     return Counts(labels, n, v_hat, u_hat, w_hat, t, t2, signed, columns=columns)
-
-
-def _predicted_labels(
-    given: Sequence[Hashable] | None, classes: tuple[Hashable, ...], L: int
-) -> tuple[Hashable, ...] | None:
-    """Return the labels of the columns, or None if they are the classes.
-
-    Without names, columns are the classes in their order; what goes beyond is no class.
-    """
-    if given is None:
-        more = tuple(f"column {h + 1}" for h in range(len(classes), L))
-        return None if len(classes) == L else (classes + more)[:L]
-    labels = tuple(map(plain, a_list("predicted_classes", given)))
-    _check_names("predicted_classes", labels, L, "columns of `test`")
-    if L > MOST_CLASSES:
-        raise ClassError(f"There may be at most {MOST_CLASSES} predicted labels; got {L}.")
-    return None if labels == classes else labels
-
-
-def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
-    """Refuse labels that are too few, too many or the same; before K × K arrays are made."""
-    _check_names("classes", classes, K, "rows of the matrix")
-    if K < 2:
-        raise ClassError(
-            f"There must be at least two classes; got {K}: {list(classes)}.",
-            hint="with one class there is nothing to misclassify: the total is already right.",
-        )
-    if K > MOST_CLASSES:
-        raise ClassError(
-            f"There may be at most {MOST_CLASSES} classes; got {K}.",
-            hint="is that column really a class? An id or a value gives one class per unit.",
-        )
-
-
-def a_list(name: str, labels: Sequence[Hashable]) -> Sequence[Hashable]:
-    """Return labels that are a list; a text would be one class for each letter."""
-    if isinstance(labels, str):
-        raise OptionError(f"`{name}` must be a list; got {labels!r}.")
-    return labels
-
-
-def _check_names(option: str, labels: tuple[Hashable, ...], size: int, what: str) -> None:
-    if len(labels) != size:
-        raise ClassError(
-            f"`{option}` must name each of the {size} {what}; got {len(labels)} names."
-        )
-    if len(set(labels)) != size:
-        twice = sorted({str(c) for c in labels if labels.count(c) > 1})
-        raise ClassError(f"`{option}` must differ from each other; got {twice} more than once.")
 
 
 def _check_sums(

@@ -10,11 +10,10 @@ from trueup.count.bands import cell_counts, in_order
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
 from trueup.count.labels import MOST_NAMED, check_columns, has_values, labels_of
-from trueup.count.matched import matched_tally
-from trueup.count.names import Columns
+from trueup.count.matched import Both
+from trueup.count.names import FROM_POPULATION, Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.count.scores import (
-    FROM_POPULATION,
     check_score,
     score_classes,
     without_score,
@@ -97,13 +96,8 @@ def gather_groups(
             test_set = test_set.scored(SCORE_BAND, made)
         parts, test_parts = (*parts, SCORE_BAND), (*test_parts, SCORE_BAND)
 
-    how: dict[str, Any] = {"missing": missing, "nullable": columns.nullable}
-    whole = population.tally([*parts, columns.predicted], value, progress=progress, **how)
-    if columns.id is not None:
-        audited = matched_tally(population, test_set, columns, test_parts, missing)
-    else:
-        keys = [*test_parts, columns.true, columns.predicted]
-        audited = test_set.tally(keys, value if valued else None, **how)
+    both = Both(population, test_set, columns, missing, overlap)
+    whole, audited = both.every(parts, progress), both.audited(test_parts)
     labels, predicted = labels_of(
         classes, (population, test_set), columns, (whole, audited), design
     )
@@ -154,16 +148,7 @@ def gather_groups(
     if alone is not None:
         several = alone.whole.bands is not None and alone.whole.bands.strata > 1
         count = count_group_strata if several else count_group_bands
-        inside = count(
-            population,
-            test_set,
-            columns,
-            found.groups,
-            alone.whole,
-            missing=missing,
-            overlap=overlap,
-        )
-        found = replace(found, banded=inside)
+        found = replace(found, banded=count(both, found.groups, alone.whole))
     cells = None
     if within:
         cells = _audit_strata(fine, found.whole, within, notes, overlap, bands)

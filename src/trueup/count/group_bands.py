@@ -8,13 +8,12 @@ import numpy as np
 
 from trueup.count.bands import merge_bands
 from trueup.count.counts import Counts, split
-from trueup.count.matched import matched_tally
-from trueup.count.names import Columns
+from trueup.count.matched import Both
 from trueup.count.parts import Figures, GroupBands, Parts, sorted_labels
 from trueup.count.scores import most_bands, score_bands
 from trueup.errors import DataError
 from trueup.numerics.arrays import Integers
-from trueup.read.table import NEGATIVE, ZERO, Missing, Table, Tally
+from trueup.read.table import NEGATIVE, ZERO, Tally
 
 MOST_BANDS, LEAST_BANDS = 8, 2
 """Groups have at most 8 bands: what is left within a band, the whole's own total corrects."""
@@ -24,22 +23,14 @@ MOST_NUMBERS = 16_000
 the groups: with two classes 8 bands for 500 groups, with five classes for 80."""
 
 
-def count_group_bands(
-    population: Table,
-    test_set: Table,
-    columns: Columns,
-    groups: Parts,
-    whole: Counts,
-    *,
-    missing: Missing,
-    overlap: bool,
-) -> GroupBands | None:
+def count_group_bands(both: Both, groups: Parts, whole: Counts) -> GroupBands | None:
     """Count every group by predicted class and band of the value.
 
     None if the whole has no bands, if there are too many groups or classes, or if the audited
     values do not fit into the population's cells.
     """
-    cells, value, name = whole.bands, columns.value, "trueup bin"
+    columns, cells, name = both.columns, whole.bands, "trueup bin"
+    value = columns.value
     B, K = len(groups.labels), whole.K
     if cells is None or cells.edges is None or cells.u_hat is None or value is None:
         return None
@@ -48,53 +39,26 @@ def count_group_bands(
         return None
     starts = _merged(cells, K, most)
     edges = [cells.edges[i - 1] for i in starts[1:]]
-    population = population.binned(name, value, edges)
+    population, test_set = both.population.binned(name, value, edges), both.test_set
     if groups.placed and columns.id is None:
         test_set = test_set.binned(name, value, edges)
-    keys = [*columns.by, name]
-    every, audited = _tallies(population, test_set, columns, groups, keys, missing)
+    both, keys = replace(both, population=population, test_set=test_set), [*columns.by, name]
+    every, audited = both.every(keys), both.audited(keys) if groups.placed else None
     counts = _counts(every, audited, groups, len(starts))
     try:
-        split(counts, overlap)
+        split(counts, both.overlap)
     except DataError:
         return None
     return GroupBands(counts, starts * cells.score_bands, K)
 
 
-def _tallies(
-    population: Table,
-    test_set: Table,
-    columns: Columns,
-    groups: Parts,
-    keys: list[str],
-    missing: Missing,
-) -> tuple[Tally, Tally | None]:
-    """Tally both tables by these columns; the test set only if its units are placed in groups."""
-    how: dict[str, Any] = {"missing": missing, "nullable": columns.nullable}
-    every = population.tally([*keys, columns.predicted], columns.value, **how)
-    if not groups.placed:
-        return every, None
-    if columns.id is not None:
-        return every, matched_tally(population, test_set, columns, keys, missing)
-    value = columns.value if groups.counts.t is not None else None
-    return every, test_set.tally([*keys, columns.true, columns.predicted], value, **how)
-
-
-def count_group_strata(
-    population: Table,
-    test_set: Table,
-    columns: Columns,
-    groups: Parts,
-    whole: Counts,
-    *,
-    missing: Missing,
-    overlap: bool,
-) -> GroupBands:
+def count_group_strata(both: Both, groups: Parts, whole: Counts) -> GroupBands:
     """Count every group by predicted class and audit stratum."""
-    within, cells = columns.drawn_within, whole.bands
+    columns, cells = both.columns, whole.bands
+    within = columns.drawn_within
     assert cells is not None
     keys = [*dict.fromkeys((*columns.by, *within))]  # a group may be a stratum
-    every, audited = _tallies(population, test_set, columns, groups, keys, missing)
+    every, audited = both.every(keys), both.audited(keys) if groups.placed else None
     at = [keys.index(name) for name in within]
     labels = sorted_labels(tuple(key[i] for i in at) for key in every.keys)
     stratum = {label: j for j, label in enumerate(labels)}
@@ -110,7 +74,7 @@ def count_group_strata(
     J, K = len(labels), whole.K
     size = cells.v_hat.size // K
     counts = _counts(every, audited, groups, J)
-    split(counts, overlap, [" / ".join(map(str, label)) for label in groups.labels])
+    split(counts, both.overlap, [" / ".join(map(str, label)) for label in groups.labels])
     return GroupBands(counts, np.arange(J) * (size // J), K * J, alike=False)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from trueup.count.counts import a_list
-from trueup.count.names import Columns
+from trueup.count.names import Columns, a_list
 from trueup.errors import ClassError, DataError
 from trueup.read.columns import class_kind, group_kind, plain, require_columns
 from trueup.read.table import Table, Tally

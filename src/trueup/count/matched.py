@@ -1,13 +1,16 @@
 """Audited units whose prediction, value and group come from the population, by id."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isclose
 from typing import Any
 
 import numpy as np
 
+from trueup.count.labels import has_values
 from trueup.count.names import Columns
 from trueup.errors import DataError
+from trueup.numerics.arrays import Progress
 from trueup.read.columns import Kind, empty_table, plain, refuse_missing
 from trueup.read.table import Missing, Table, Tally
 
@@ -15,6 +18,35 @@ NUMBERS = ("integer", "number")
 ROUNDED = 1e-3
 """Values that differ by less than this, relative to their size, were rounded."""
 ELSEWHERE = "with overlap=False (--no-overlap) the test set may come from elsewhere."
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """The two tables, and how they are counted."""
+
+    population: Table
+    test_set: Table
+    columns: Columns
+    missing: Missing
+    overlap: bool
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"missing": self.missing, "nullable": self.columns.nullable}
+
+    def every(self, parts: Sequence[str], progress: Progress | None = None) -> Tally:
+        """Tally the population by (*parts, predicted)."""
+        keys = [*parts, self.columns.predicted]
+        return self.population.tally(keys, self.columns.value, progress=progress, **self._how)
+
+    def audited(self, parts: Sequence[str]) -> Tally:
+        """Tally the test set by (*parts, true, predicted)."""
+        columns = self.columns
+        if columns.id is not None:
+            return matched_tally(self.population, self.test_set, columns, parts, self.missing)
+        keys = [*parts, columns.true, columns.predicted]
+        valued = has_values(self.population, self.test_set, columns)
+        return self.test_set.tally(keys, columns.value if valued else None, **self._how)
 
 
 def matched_tally(

@@ -1,14 +1,19 @@
-"""The columns that the user names, checked once and passed on together."""
+"""The columns and classes that the user names, checked once."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trueup.errors import OptionError
+from trueup.errors import ClassError, OptionError
+from trueup.read.columns import plain
 
 FIGURES = ("naive", "estimate", "mean", "sd", "lower", "upper")
+FROM_POPULATION = ("random", "by_prediction")
+"""Designs of a test set that shows the base rates too."""
 TAKEN = ("class", "part", *FIGURES)
 """Columns of every answer."""
+# Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
+MOST_CLASSES = 500
 
 
 @dataclass(frozen=True)
@@ -94,3 +99,52 @@ def names(option: str, given: Any) -> tuple[str, ...]:
 
 def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name)
+
+
+def predicted_labels(
+    given: Sequence[Hashable] | None, classes: tuple[Hashable, ...], L: int
+) -> tuple[Hashable, ...] | None:
+    """Return the labels of the columns, or None if they are the classes.
+
+    Without names, columns are the classes in their order; what goes beyond is no class.
+    """
+    if given is None:
+        more = tuple(f"column {h + 1}" for h in range(len(classes), L))
+        return None if len(classes) == L else (classes + more)[:L]
+    labels = tuple(map(plain, a_list("predicted_classes", given)))
+    _check_names("predicted_classes", labels, L, "columns of `test`")
+    if L > MOST_CLASSES:
+        raise ClassError(f"There may be at most {MOST_CLASSES} predicted labels; got {L}.")
+    return None if labels == classes else labels
+
+
+def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
+    """Refuse labels that are too few, too many or the same; before K × K arrays are made."""
+    _check_names("classes", classes, K, "rows of the matrix")
+    if K < 2:
+        raise ClassError(
+            f"There must be at least two classes; got {K}: {list(classes)}.",
+            hint="with one class there is nothing to misclassify: the total is already right.",
+        )
+    if K > MOST_CLASSES:
+        raise ClassError(
+            f"There may be at most {MOST_CLASSES} classes; got {K}.",
+            hint="is that column really a class? An id or a value gives one class per unit.",
+        )
+
+
+def a_list(name: str, labels: Sequence[Hashable]) -> Sequence[Hashable]:
+    """Return labels that are a list; a text would be one class for each letter."""
+    if isinstance(labels, str):
+        raise OptionError(f"`{name}` must be a list; got {labels!r}.")
+    return labels
+
+
+def _check_names(option: str, labels: tuple[Hashable, ...], size: int, what: str) -> None:
+    if len(labels) != size:
+        raise ClassError(
+            f"`{option}` must name each of the {size} {what}; got {len(labels)} names."
+        )
+    if len(set(labels)) != size:
+        twice = sorted({str(c) for c in labels if labels.count(c) > 1})
+        raise ClassError(f"`{option}` must differ from each other; got {twice} more than once.")

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from trueup.count.counts import Counts, check_classes, make_counts
-from trueup.count.names import Columns
+from trueup.count.counts import Counts, make_counts
+from trueup.count.names import Columns, check_classes
 from trueup.numerics.arrays import Floats, Integers
 
 Label = tuple[Hashable, ...]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts
-from trueup.count.names import Columns
+from trueup.count.names import FROM_POPULATION, Columns
 from trueup.count.parts import Figures
 from trueup.errors import DataError, OptionError
 from trueup.numerics import special
@@ -18,7 +18,6 @@ from trueup.read.table import CONTRADICTS
 NOT_WITH_SCORE = (
     "strata", "period", "drawn_within", "probability", "cluster", "count", "P",
 )  # fmt: skip
-FROM_POPULATION = ("random", "by_prediction")
 WITH_SCORE = {"random": ("auto", "joint", "difference"), "shifted": ("auto", "full")}
 MOST_CLASSES = 20
 LEAST, MOST = 4, 20

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trueup.count.names import FROM_POPULATION as FROM_POPULATION
 from trueup.errors import OptionError
 from trueup.numerics.arrays import Floats, Integers, Progress, Rng, as_floats, fresh_seed
 from trueup.prior import Concentrations, Regression, resolve_prior
 
-DESIGNS = ("random", "by_prediction", "by_class", "shifted")
-FROM_POPULATION = DESIGNS[:2]  # such a test set shows the base rates too
+DESIGNS = (*FROM_POPULATION, "by_class", "shifted")
 METHODS = (
     "auto",
     "naive",

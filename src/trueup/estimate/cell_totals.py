@@ -247,31 +247,17 @@ def stratified(counts: Counts, settings: Settings) -> Answer:
     and f = y·1[ŝ=g]; the variance is Σ_j N_j² s²_j (1/m_j ∓ 1/N_j), minus when the audited
     units are in the population. `calibrated` takes the strata within predicted classes as its own.
     """
-    cells, K, L, method = counts.bands, counts.K, counts.L, settings.method
-    assert cells is not None
-    J = cells.strata
-
-    def by_stratum(x: Any) -> Floats:
-        whole = np.asarray(x, float).reshape(*x.shape[:-1], L, J, -1)
-        return np.asarray(whole.sum(axis=-1))
-
-    v, n = by_stratum(cells.v_hat), by_stratum(cells.n)
-    given = cells.totals
-    u, w, t, t2 = (
-        by_stratum(x if given else units)
-        for x, units in (
-            (cells.u_hat, cells.v_hat), (cells.w_hat, cells.v_hat), (cells.t, cells.n),
-            (cells.t2, cells.n),
-        )
-    )  # fmt: skip
+    assert counts.bands is not None
+    K, L, J, method = counts.K, counts.L, counts.bands.strata, settings.method
+    cells = counts.bands.coarser(counts.bands.v_hat.size // (L * J))
     if method == "calibrated":
-        flat = (n.reshape(K, -1), v.ravel(), *(x.reshape(*x.shape[:-2], -1) for x in (u, w, t, t2)))
-        values = flat[2:] if given else (None,) * 4
-        names = [f"{h}, stratum {j + 1}" for h in counts.predicted for j in range(J)]
-        return calibrated(
-            flat[0], flat[1], *values, design="by_prediction", interval=settings.interval,
-            classes=names,
-        )  # fmt: skip
+        names = tuple(f"{h}, stratum {j + 1}" for h in counts.predicted for j in range(J))
+        return calibrated(replace(cells, columns=names), replace(settings, design="by_prediction"))
+    v, n = (x.astype(float).reshape(*x.shape[:-1], L, J) for x in (cells.v_hat, cells.n))
+    u, t, t2 = (
+        units if x is None else x.reshape(units.shape)
+        for x, units in ((cells.u_hat, v), (cells.t, n), (cells.t2, n))
+    )
     N, m = v.sum(axis=0), n.sum(axis=(0, 1))
     few = (m < 2) & (m < N)
     if few.any():

@@ -1,22 +1,10 @@
-# ruff: noqa: PT028  (`test_set` is a method of the package, not a test)
 """The classical estimators: a point, a standard error and a normal interval, without draws.
 
-Each is a pure function of the same cell sums, rows true and columns predicted. With s the true
-class, ŝ the predicted class and y the value of a unit (y = 1 when units are counted):
-
-========= ====== ============================================================
-``n``     (K,K)  test units with true class g and predicted class h
-``v_hat`` (K,)   population units per predicted class; N is their sum
-``u_hat`` (K,)   Σy of the population per predicted class; None counts units
-``w_hat`` (K,)   Σy² of the population per predicted class
-``t``     (K,K)  Σy of the test units per cell; with counts it is n
-``t2``    (K,K)  Σy² of the test units per cell; with counts it is n
-========= ====== ============================================================
-
-They lose nothing: an estimator for class g sees a unit through a = y·1[s=g] and f = y·1[ŝ=g], and
-the test set's Σa, Σf, Σa², Σf² and Σaf are the row sums, the column sums and the diagonal of
-``t`` and ``t2``. ``design`` says how the test set was drawn, ``interval`` is the probability of the
-interval, ``classes`` are names for messages. Nothing is clipped: an estimate or a limit
+Each is a pure function of the same bag of counts, rows true and columns predicted, and of the
+settings. With s the true class, ŝ the predicted class and y the value of a unit (y = 1 when units
+are counted), an estimator for class g sees a unit through a = y·1[s=g] and f = y·1[ŝ=g]. The bag
+loses nothing: the test set's Σa, Σf, Σa², Σf² and Σaf are the row sums, the column sums and the
+diagonal of ``t`` and ``t2``, which for counts are ``n``. Nothing is clipped: an estimate or a limit
 below zero is what the formula gives.
 """
 
@@ -24,27 +12,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from trueup.draws.settings import FROM_POPULATION
+from trueup.count.counts import Counts
+from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
 from trueup.estimate.answer import Answer
 from trueup.numerics import special
 from trueup.numerics.arrays import Bools, Floats
 
 
-def calibrated(
-    n: npt.ArrayLike,
-    v_hat: npt.ArrayLike,
-    u_hat: npt.ArrayLike | None = None,
-    w_hat: npt.ArrayLike | None = None,
-    t: npt.ArrayLike | None = None,
-    t2: npt.ArrayLike | None = None,
-    *,
-    design: str = "random",
-    interval: float = 0.95,
-    classes: Sequence[object] | None = None,
-) -> Answer:
+def calibrated(counts: Counts, settings: Settings) -> Answer:
     """Σ_h û_h·ĉ_gh with ĉ_gh = n_gh/n_·h: the stratified estimator of Olofsson et al. (2013, 2014).
 
     The variance is Σ_h ĉ_gh(1 − ĉ_gh)·n_·h/(n_·h − 1)·[û_h²/n_·h + ŵ_h − û_h²/v̂_h]. The first
@@ -66,41 +43,45 @@ def calibrated(
 
     Examples
     --------
+    >>> from trueup.count.counts import make_counts
+    >>> from trueup.draws.settings import make_settings
+
     Olofsson et al. (2014), Table 8, where the predicted class is in the rows: deforestation, forest
     gain, stable forest, stable non-forest. Published: 235,086 ± 68,418 pixels of deforestation.
 
     >>> reference_by_map = [[66, 0, 1, 2], [0, 55, 0, 1], [5, 8, 153, 9], [4, 12, 11, 313]]
-    >>> area = calibrated(reference_by_map, [200_000, 150_000, 3_200_000, 6_450_000])
+    >>> counts = make_counts(reference_by_map, [200_000, 150_000, 3_200_000, 6_450_000])
+    >>> area = calibrated(counts, make_settings(4))
     >>> print(f"{area.estimate[0]:,.0f} ± {1.96 * area.sd[0]:,.0f}")
     235,086 ± 68,418
     """
-    n, v = _floats(n), _floats(v_hat)
-    u = v if u_hat is None else _floats(u_hat)
+    n, v, u_hat, w_hat = counts.n, counts.v_hat.astype(float), counts.u_hat, counts.w_hat
+    u, valued = v if u_hat is None else u_hat, counts.t is not None and counts.t2 is not None
     warnings = []
-    if design not in FROM_POPULATION:
+    if not settings.from_population:
         warnings.append(
             "`calibrated` carries Pr(true | predicted) over from the test set, which the design"
-            f" {design!r} does not allow: the estimate is pulled towards the test set's own shares"
-            " of the classes. Use method='constrained'."
+            f" {settings.design!r} does not allow: the estimate is pulled towards the test set's"
+            " own shares of the classes. Use method='constrained'."
         )
-    if u_hat is not None and w_hat is None and (t is None or t2 is None):
+    if u_hat is not None and w_hat is None and not valued:
         warnings.append(
             "The values within a predicted class are taken as equal, so the interval is too narrow:"
             " give their sums of squares per predicted class (predicted_squares)."
         )
-    h = _audited(n.sum(axis=0), v, "`calibrated`", classes)
+    h = _audited(counts, "`calibrated`")
     n, v, u = n[:, h], v[h], u[h]
     m = n.sum(axis=0)
-    if u_hat is not None and t is not None and t2 is not None:
-        estimate, variance = _by_ratio(m, v, u, _floats(t)[:, h], _floats(t2)[:, h])
-        return _point(estimate, variance, interval, warnings)
+    if counts.t is not None and counts.t2 is not None:
+        estimate, variance = _by_ratio(m, v, u, counts.t[:, h], counts.t2[:, h])
+        return _point(estimate, variance, settings.interval, warnings)
     c = n / m
     spread = np.zeros_like(u)
     if u_hat is not None and w_hat is not None:
         # Never negative (Cauchy-Schwarz); the maximum only removes a rounding error.
-        spread = np.maximum(_floats(w_hat)[h] - u**2 / v, 0.0)
+        spread = np.maximum(w_hat[h] - u**2 / v, 0.0)
     variance = (c * (1 - c)) @ (m / (m - 1) * (u**2 / m + spread))
-    return _point(c @ u, variance, interval, warnings)
+    return _point(c @ u, variance, settings.interval, warnings)
 
 
 def _by_ratio(m: Floats, v: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[Floats, Floats]:
@@ -119,18 +100,7 @@ def _by_ratio(m: Floats, v: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[F
 
 
 def difference(
-    n: npt.ArrayLike,
-    v_hat: npt.ArrayLike,
-    u_hat: npt.ArrayLike | None = None,
-    w_hat: npt.ArrayLike | None = None,
-    t: npt.ArrayLike | None = None,
-    t2: npt.ArrayLike | None = None,
-    *,
-    power_tuning: bool = True,
-    scores: npt.ArrayLike | None = None,
-    design: str = "random",
-    interval: float = 0.95,
-    classes: Sequence[object] | None = None,
+    counts: Counts, settings: Settings, *, power_tuning: bool = True, scores: Floats | None = None
 ) -> Answer:
     """λû + (N/n)·Σ_test (a − λf): prediction-powered inference, λ tuned per class (PPI++) or 1.
 
@@ -154,26 +124,28 @@ def difference(
 
     Examples
     --------
-    >>> difference([[4, 1], [2, 3]], [20, 80], power_tuning=False).estimate
+    >>> from trueup.count.counts import make_counts
+    >>> from trueup.draws.settings import make_settings
+    >>> counts = make_counts([[4, 1], [2, 3]], [20, 80])
+    >>> difference(counts, make_settings(2), power_tuning=False).estimate
     array([10., 90.])
     """
-    if design != "random":
+    if settings.design != "random":
         raise EstimateError(
             "`difference` needs a test set drawn at random from the population; the design is"
-            f" {design!r}.",
+            f" {settings.design!r}.",
             hint="use method='calibrated' for by_prediction, and 'constrained' for the others.",
         )
-    n, v = _floats(n), _floats(v_hat)
-    N, m = v.sum(), n.sum()
+    v, N, m = counts.v_hat.astype(float), float(counts.N), float(counts.n.sum())
     _enough(m, "`difference`")
-    t, t2 = _cells(n, u_hat, t, t2, "`difference`")
-    q = np.eye(len(n)) if scores is None else _floats(scores)
+    t, t2 = _sums(counts, "`difference`")
+    q = np.eye(len(t)) if scores is None else scores
     a1, a2, af = t.sum(axis=1), t2.sum(axis=1), (q * t2).sum(axis=1)
     f1, f2 = q @ t.sum(axis=0), q**2 @ t2.sum(axis=0)
     u, w, warnings = q @ v, q**2 @ v, []
-    if u_hat is not None:
-        u, w = q @ _floats(u_hat), f2 * N / m if w_hat is None else q**2 @ _floats(w_hat)
-        if w_hat is None:
+    if counts.u_hat is not None:
+        u, w = q @ counts.u_hat, f2 * N / m if counts.w_hat is None else q**2 @ counts.w_hat
+        if counts.w_hat is None:
             warnings.append(
                 "The sums of squares per predicted class are estimated from the test set:"
                 " give them (predicted_squares)."
@@ -189,28 +161,17 @@ def difference(
     var_d = np.maximum(d2 / m - (d1 / m) ** 2, 0.0)
     var_f = np.maximum(w / N - (u / N) ** 2, 0.0)
     variance = N**2 * (lam**2 * var_f / N + var_d / m)
-    return _point(lam * u + N / m * d1, variance, interval, warnings, tuning=lam)
+    return _point(lam * u + N / m * d1, variance, settings.interval, warnings, tuning=lam)
 
 
-def test_set(
-    n: npt.ArrayLike,
-    v_hat: npt.ArrayLike,
-    u_hat: npt.ArrayLike | None = None,
-    t: npt.ArrayLike | None = None,
-    t2: npt.ArrayLike | None = None,
-    *,
-    design: str = "random",
-    overlap: bool = True,
-    interval: float = 0.95,
-    classes: Sequence[object] | None = None,
-) -> Answer:
+def test_set(counts: Counts, settings: Settings) -> Answer:
     """The test set alone, expanded: Σ_h v_h·mean_h(a), with one stratum or one per predicted class.
 
     Under "random" there is one stratum, the population, and this is (N/n)·Σ_test a. Under
     "by_prediction" the strata are the predicted classes. The variance is
     Σ_h v_h²·s_h²·(1/n_h ∓ 1/v_h), s_h² with n_h − 1: minus (the finite population correction) when
     the test units belong to the population (`overlap`), plus when they do not and all v_h values
-    are to be predicted. `u_hat` only shows that totals are wanted.
+    are to be predicted.
 
     References
     ----------
@@ -218,24 +179,26 @@ def test_set(
 
     Examples
     --------
-    >>> test_set([[4, 1], [2, 3]], [10, 90]).estimate
+    >>> from trueup.count.counts import make_counts
+    >>> from trueup.draws.settings import make_settings
+    >>> test_set(make_counts([[4, 1], [2, 3]], [10, 90]), make_settings(2)).estimate
     array([50., 50.])
     """
-    if design not in FROM_POPULATION:
+    overlap = settings.overlap
+    if not settings.from_population:
         raise EstimateError(
-            f"`test_set` expands the classes' shares in the test set; under the design {design!r}"
-            " they say nothing about the population.",
+            "`test_set` expands the classes' shares in the test set; under the design"
+            f" {settings.design!r} they say nothing about the population.",
             hint="use method='constrained'.",
         )
-    n, v = _floats(n), _floats(v_hat)
-    t, t2 = _cells(n, u_hat, t, t2, "`test_set`")
-    m = n.sum(axis=0)
-    if design == "random":
+    m, v = counts.n.sum(axis=0), counts.v_hat.astype(float)
+    t, t2 = _sums(counts, "`test_set`")
+    if settings.design == "random":
         m, v = m.sum(keepdims=True), v.sum(keepdims=True)
         t, t2 = t.sum(axis=1, keepdims=True), t2.sum(axis=1, keepdims=True)
         _enough(m[0], "`test_set`")
     else:
-        h = _audited(m, v, "`test_set` by predicted class", classes)
+        h = _audited(counts, "`test_set` by predicted class")
         m, v, t, t2 = m[h], v[h], t[:, h], t2[:, h]
     if overlap and (m > v).any():
         raise EstimateError(
@@ -245,32 +208,22 @@ def test_set(
     mean = t / m
     s2 = np.maximum(t2 - m * mean**2, 0.0) / (m - 1)
     variance = s2 @ (v**2 * (1 / m - 1 / v if overlap else 1 / m + 1 / v))
-    return _point(mean @ v, variance, interval, [])
+    return _point(mean @ v, variance, settings.interval, [])
 
 
 test_set.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it by its name
 
 
-def _floats(x: npt.ArrayLike) -> Floats:
-    return np.asarray(x, dtype=np.float64)
-
-
-def _cells(
-    n: Floats,
-    u_hat: npt.ArrayLike | None,
-    t: npt.ArrayLike | None,
-    t2: npt.ArrayLike | None,
-    who: str,
-) -> tuple[Floats, Floats]:
+def _sums(counts: Counts, who: str) -> tuple[Floats, Floats]:
     """Return Σy and Σy² of the test units per cell; for counts both are n."""
-    if u_hat is None:
-        return n, n
-    if t is None or t2 is None:
+    if not counts.totals:
+        return counts.n.astype(float), counts.n.astype(float)
+    if counts.t is None or counts.t2 is None:
         raise EstimateError(
             f"{who} of a total needs Σy and Σy² of the test units per cell; one is missing.",
             hint="call tu.correct with both tables, or use method='calibrated'.",
         )
-    return _floats(t), _floats(t2)
+    return counts.t, counts.t2
 
 
 def _enough(m: float, who: str) -> None:
@@ -281,17 +234,17 @@ def _enough(m: float, who: str) -> None:
         )
 
 
-def _audited(m: Floats, v: Floats, who: str, classes: Sequence[object] | None) -> Bools:
+def _audited(counts: Counts, who: str) -> Bools:
     """Mask the predicted classes that occur; each needs two test units, for a variance."""
-    names = range(len(m)) if classes is None else classes
-    few = {g: int(k) for g, k, v_h in zip(names, m, v, strict=True) if v_h > 0 and k < 2}
+    cells = zip(counts.predicted, counts.n.sum(axis=0), counts.v_hat, strict=True)
+    few = {label: int(m) for label, m, v in cells if v > 0 and m < 2}
     if few:
         raise EstimateError(
             f"{who} needs at least 2 test units in every predicted class that occurs (with none"
             f" there is no estimate, with one no standard error); these have fewer: {few}.",
             hint="merge small classes, audit more of their units, or use method='joint'.",
         )
-    return v > 0
+    return counts.v_hat > 0
 
 
 def no_width(sd: Floats, classes: Sequence[object]) -> list[str]:

@@ -42,6 +42,7 @@ from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 from trueup.text import quoted
 
+Method = Callable[[Counts, Settings], Answer]
 SHOWN = ("estimate", "sd", "lower", "upper")
 
 
@@ -262,22 +263,13 @@ def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weigh
     return beta, found._replace(log_weight=found.log_weight + log_weight)
 
 
-def _classical(
-    function: Callable[..., Answer], *names: str, **options: str
-) -> Callable[[Counts, Settings], Answer]:
-    """Make a method of a classical estimator: the fields of `Counts` and the settings it takes."""
+def _classical(function: Callable[[Counts, Settings], Answer]) -> Method:
+    """Make a method of a classical estimator, which compares a class's row with its own column."""
 
     def method(counts: Counts, settings: Settings) -> Answer:
         if counts.bands is not None and counts.bands.strata > 1:
             return stratified(counts, settings)
-        whole = counts.squared()
-        answer = function(
-            *(getattr(whole, name) for name in names),
-            design=settings.design,
-            interval=settings.interval,
-            classes=whole.classes,
-            **{option: getattr(settings, name) for option, name in options.items()},
-        )
+        answer = function(counts.squared(), settings)
         figures = {name: getattr(answer, name)[: counts.K] for name in SHOWN}
         assert figures["sd"] is not None
         told = [*answer.info["warnings"], *classical.no_width(figures["sd"], counts.classes)]
@@ -290,25 +282,21 @@ def _difference(counts: Counts, settings: Settings) -> Answer:
     """PPI++ on predicted classes, or on the scores of their cells where there are some."""
     cells = counts.bands
     if cells is None or cells.score is None:
-        names = ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
-        return _classical(classical.difference, *names)(counts, settings)
-    answer = classical.difference(
-        cells.n, cells.v_hat, cells.u_hat, cells.w_hat, cells.t, cells.t2,
-        scores=given_probabilities(counts), design=settings.design, interval=settings.interval,
-    )  # fmt: skip
+        return _classical(classical.difference)(counts, settings)
+    answer = classical.difference(cells, settings, scores=given_probabilities(counts))
     assert answer.sd is not None
     told = [*answer.info["warnings"], *classical.no_width(answer.sd, counts.classes)]
     return replace(answer, info=answer.info | {"warnings": told, "scored": True})
 
 
-METHODS: dict[str, Callable[[Counts, Settings], Answer]] = {
+METHODS: dict[str, Method] = {
     "naive": _naive,
     "inverse": inverse,
     "bayes": _bayesian,
     "constrained": _bayesian,
     "joint": _bayesian,
     "full": _bayesian,
-    "calibrated": _classical(classical.calibrated, "n", "v_hat", "u_hat", "w_hat", "t", "t2"),
+    "calibrated": _classical(classical.calibrated),
     "difference": _difference,
-    "test_set": _classical(classical.test_set, "n", "v_hat", "u_hat", "t", "t2", overlap="overlap"),
+    "test_set": _classical(classical.test_set),
 }

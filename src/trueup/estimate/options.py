@@ -1,6 +1,6 @@
 """Options that go together, and those that do not; methods and rates that options stand for."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -143,19 +143,12 @@ def weighted_method(
 
 
 def pooled_studies(
-    test: object,
-    P: object,
-    studies: object,
-    between: float,
-    classes: Sequence[Hashable] | None,
-    predicted_classes: Sequence[Hashable] | None,
-    design: str | None,
-    prior: object,
-    seed: int | None,
+    asked: Mapping[str, Any],
 ) -> tuple[dict[str, Any], list[Hashable], str, int]:
     """Return the options that studies stand for, the classes, the design and the seed."""
-    for name, given in (("test", test), ("P", P), ("predicted_classes", predicted_classes)):
-        if given is not None:
+    studies, design, prior, seed = (asked[x] for x in ("studies", "design", "prior", "seed"))
+    for name in ("test", "P", "predicted_classes"):
+        if asked[name] is not None:
             raise OptionError(
                 f"`studies` takes the place of `{name}`; got both.",
                 hint="a test set of your own is one of the studies: give it there, with test=None.",
@@ -177,9 +170,11 @@ def pooled_studies(
     if seed is None:
         seed = fresh_seed()
     rng = np.random.default_rng([seed, 4])
-    drawn, labels, found = draw_from_studies(studies, classes, between, STUDY_DRAWS, rng)
+    drawn, labels, found = draw_from_studies(
+        studies, asked["classes"], asked["between"], STUDY_DRAWS, rng
+    )
     design = "by_class" if design is None else design
-    units = np.stack([np.atleast_2d(studies[g]).sum(axis=0) for g in labels])  # type: ignore[index]
+    units = np.stack([np.atleast_2d(studies[g]).sum(axis=0) for g in labels])
     known = {"P": drawn, "design": design, "overlap": False, "seed": seed, "found": found}
     known["notes"] = chance_warning(units, labels)
     return known, labels, design, seed

@@ -142,29 +142,16 @@ def plan(
     >>> 400 < found.best["n"] < 700
     True
     """
+    asked = locals() | {"certainty": certainty or None}
     _check_goal(half_width, cv, next if period is None else 1, cost, allocations)
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
     if period is not None or drift is not None:
-        other = {"next": next, "certainty": certainty or None, "P": P, "base_rates": base_rates}
-        other |= {"N": N, "values": values, "worth": worth, "test_base_rates": test_base_rates}
         series = Columns(predicted, true, value, id, (period,) if period else ())
-        return plan_next_audit(
-            (predictions, test_set), series, other,
-            drift=drift, goal=(half_width, cv), interest=interest, classes=classes,
-            missing=missing, overlap=overlap, progress=progress,
-            options={"design": design, "method": method, "prior": prior, "draws": draws,
-                     "interval": interval, "seed": seed},
-        )  # fmt: skip
+        return plan_next_audit((predictions, test_set), series, asked)
     if score is not None:
-        other = {"test_set": test_set, "next": next, "certainty": certainty or None, "P": P}
-        other |= {"base_rates": base_rates, "N": N, "value": value, "values": values}
-        return plan_by_score(
-            predictions, Columns(predicted, score=score), other,  # type: ignore[arg-type]
-            goal=(half_width, cv), interest=interest, classes=classes, interval=interval,
-            allocations=allocations, cost=cost,
-        )  # fmt: skip
+        return plan_by_score(predictions, Columns(predicted, score=score), asked)  # type: ignore[arg-type]
     how: Any = {"design": design, "interval": interval}
     settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
     columns = Columns(predicted, true, value, id)

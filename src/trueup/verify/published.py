@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from trueup.api import correct_counts
-from trueup.estimate import classical
+from trueup.numerics.arrays import Integers
 from trueup.paper.examples import base_rate_example, peculiar_example
 from trueup.paper.table1 import table_1
 from trueup.simulation import simulate
@@ -104,10 +104,8 @@ def _within_errors(what: str, off: list[tuple[float, str]]) -> Finding:
 
 
 def _olofsson() -> Finding:
-    later = classical.calibrated(MAP_2014.T, PIXELS_2014, design="by_prediction")
-    first = classical.calibrated(MAP_2013.T, HECTARES_2013, design="by_prediction")
-    areas, errors = (np.asarray(x, float) for x in (first.estimate, first.sd))
-    change, error = (float(np.asarray(x)[0]) for x in (later.estimate, later.sd))
+    (change, error), *_ = _areas(MAP_2014, PIXELS_2014)
+    areas, errors = np.transpose(_areas(MAP_2013, HECTARES_2013))
     off = [
         abs(round(change) - 235_086),
         abs(round(1.96 * error) - 68_418),
@@ -116,6 +114,12 @@ def _olofsson() -> Finding:
     ]
     what = "Olofsson et al. 2013 and 2014: areas"
     return judged(what, len(off), f"off by {max(off):g}", "to the digit", max(off) == 0)
+
+
+def _areas(by_map: Integers, sizes: list[int]) -> list[tuple[float, float]]:
+    """Return the area of each class and its standard error."""
+    est = correct_counts(by_map.T, sizes, method="calibrated", design="by_prediction")
+    return [(row["estimate"], row["sd"]) for row in est.rows()]
 
 
 def _rogan_gladen() -> Finding:

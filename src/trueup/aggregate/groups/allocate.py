@@ -6,15 +6,10 @@ The model of one group b, given a draw of P and of the concentrations a = κμ t
 
 Base rates are drawn first (`base_rates`), with the units' classes summed out; given those, the
 units of each predicted class are allocated, M_·h ~ Multinomial(v̂_bh, c_·h), c_gh ∝ β_bg p_gh.
-First those of the likeliest class; the few that are left one by one, in compiled code if numba is
-there. It does the same arithmetic on the same random numbers, so that the answer does not depend on
-what is installed.
+First those of the likeliest class, then the few that are left, one by one.
 """
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +19,9 @@ from trueup.aggregate.groups.near import TINY, Near
 from trueup.numerics.arrays import Floats, Integers, Rng
 
 Places = NDArray[np.intp]
-Scan = Callable[[Floats, Floats, Places, Places, Places, Integers, Floats, Integers], None]
 
 ONE_BY_ONE = 60
 """Units of a cell that are drawn by themselves: with more a multinomial is faster."""
-MANY = 10_000_000
-"""Units after which numba is loaded: that takes a second, and saves 40 ns per unit."""
-_drawn = [0]
 
 
 class Cells(NamedTuple):
@@ -57,60 +48,20 @@ def allocate_cells(beta: Floats, T: Floats, pi: Floats, cells: Cells, rng: Rng) 
     if K == 2:  # there is one other class
         return u + np.bincount(b * K + 1 - top, left, G * K).astype(np.int64).reshape(G, K)
     few = np.flatnonzero((left > 0) & (left <= ONE_BY_ONE))
-    x = rng.random(int(left[few].sum()))
-    _drawn[0] += len(x)
-    scan = _compiled() if _drawn[0] > MANY else _vectorised
-    scan(beta, T, b[few], h[few], top[few], left[few], x, u)
+    x = rng.random(int(left[few].sum()))  # a uniform number for each unit
+    c = np.take(beta, b[few], axis=0) * np.take(T, h[few], axis=0)
+    c[np.arange(len(few)), top[few]] = 0.0
+    up = np.cumsum(c, axis=1)
+    unit = np.repeat(np.arange(len(few)), left[few])
+    pick = (np.take(up, unit, axis=0) <= (x * up[unit, -1])[:, None]).sum(axis=1)
+    at = b[few][unit] * K + np.minimum(pick, K - 1)
+    u += np.bincount(at, minlength=u.size).reshape(u.shape)
     many = np.flatnonzero(left > ONE_BY_ONE)
     if len(many):
         c = beta[b[many]] * T[h[many]]
         c[np.arange(len(many)), top[many]] = 0.0
         np.add.at(u, b[many], rng.multinomial(left[many], c / c.sum(axis=1, keepdims=True)))
     return u
-
-
-def _vectorised(
-    beta: Floats, T: Floats, b: Places, h: Places, top: Places, left: Integers, x: Floats,
-    u: Integers,
-) -> None:  # fmt: skip
-    """Add the `left` units of each cell to u (G, K), with a uniform number x for each of them."""
-    c = np.take(beta, b, axis=0) * np.take(T, h, axis=0)
-    c[np.arange(len(c)), top] = 0.0
-    up = np.cumsum(c, axis=1)
-    unit = np.repeat(np.arange(len(c)), left)
-    pick = (np.take(up, unit, axis=0) <= (x * up[unit, -1])[:, None]).sum(axis=1)
-    at = b[unit] * u.shape[1] + np.minimum(pick, u.shape[1] - 1)
-    u += np.bincount(at, minlength=u.size).reshape(u.shape)
-
-
-def _scan(
-    beta: Floats, T: Floats, b: Places, h: Places, top: Places, left: Integers, x: Floats,
-    u: Integers,
-) -> None:  # fmt: skip
-    K, at = u.shape[1], 0
-    up = np.empty(K)
-    for i in range(len(left)):
-        total = 0.0
-        for k in range(K):
-            if k != top[i]:
-                total += beta[b[i], k] * T[h[i], k]
-            up[k] = total
-        for _ in range(left[i]):
-            y, k = x[at] * total, 0
-            at += 1
-            while k < K - 1 and up[k] <= y:
-                k += 1
-            u[b[i], k] += 1
-
-
-@cache
-def _compiled() -> Scan:
-    try:
-        numba: Any = import_module("numba")
-    except ImportError:
-        return _vectorised
-    compiled: Scan = numba.njit(_scan, nogil=True, cache=True)
-    return compiled
 
 
 def allocate_groups(

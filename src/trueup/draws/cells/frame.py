@@ -99,7 +99,8 @@ def implied_slopes(
     weight = np.where(within_classes, 1.0, v_h / np.maximum(n_h, 1))
     weight = weight * n_h.sum() / max(float((weight * n_h).sum()), 1e-300)
     each = np.broadcast_to(weight[:, None], v_hat.shape).reshape(L, -1)
-    z, v_hat = (x.reshape(L, -1) for x in (np.broadcast_to(z, v_hat.shape), v_hat))
+    z = np.broadcast_to(z, v_hat.shape).reshape(L, -1)
+    v_hat = v_hat.reshape(L, -1)
     w = n.reshape(K, L, -1) * each
     units = w.sum(axis=(1, 2))
     mean = (w * z).sum(axis=(1, 2)) / np.maximum(units, 1e-9)

@@ -53,7 +53,8 @@ def kinds_for(est: Estimate) -> list[str]:
 
 def specs_for(est: Estimate, theme: str = "light") -> dict[str, Spec]:
     """Return every chart that applies to this estimate, by kind, as Vega-Lite dicts."""
-    return {kind: KINDS[kind](est, theme=theme) for kind in kinds_for(est)}
+    colours = palette(theme)
+    return {kind: finish(KINDS[kind](est, colours), colours) for kind in kinds_for(est)}
 
 
 def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **options: Any) -> Any:
@@ -86,17 +87,11 @@ def plot(est: Estimate, kind: str | None = None, *, theme: str = "light", **opti
     unknown = sorted(set(options) - {"classes", "most"})
     if unknown:
         raise OptionError(f"The options of 'groups' are `classes` and `most`; got {unknown}.")
-    spec = KINDS[chosen](est, theme=theme, **options)
-    if kind is None and chosen == "totals" and "density" in possible:
-        spec = _with_density(est, spec, theme)
-    return alt.Chart.from_dict(spec | {"background": palette(theme).background})
-
-
-def _with_density(est: Estimate, totals: Spec, theme: str) -> Spec:
-    if len(est.classes) > COMPOSITE_CLASSES:
-        return totals
-    looks = ("config", "background", "padding")
-    parts = [totals, density_spec(est, theme)]
-    bare = [{name: x for name, x in part.items() if name not in looks} for part in parts]
-    apart = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
-    return finish({"vconcat": bare, "resolve": {"scale": apart, "legend": apart}}, theme)
+    colours = palette(theme)
+    spec = KINDS[chosen](est, colours, **options)
+    few = len(est.classes) <= COMPOSITE_CLASSES
+    if kind is None and chosen == "totals" and "density" in possible and few:
+        apart = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+        resolve = {"scale": apart, "legend": apart}
+        spec = {"vconcat": [spec, density_spec(est, colours)], "resolve": resolve}
+    return alt.Chart.from_dict(finish(spec, colours) | {"background": colours.background})

@@ -3,15 +3,14 @@
 from trueup.count.reliability import SCALES, score_scale
 from trueup.estimate.result import Estimate
 from trueup.present.plots import style
-from trueup.present.plots.style import Spec
+from trueup.present.plots.style import Palette, Spec
 from trueup.text import percent
 
 MOST_CLASSES = 6
 
 
-def calibration_spec(est: Estimate, theme: str = "light") -> Spec:
+def calibration_spec(est: Estimate, colours: Palette) -> Spec:
     """Draw, for each predicted class, audited shares with intervals and the learned curve."""
-    colours = style.palette(theme)
     rows, cells = est.info["calibration"], est.counts.bands
     assert cells is not None
     assert cells.score is not None
@@ -57,4 +56,4 @@ def calibration_spec(est: Estimate, theme: str = "light") -> Spec:
         f"Dashed: scores as given, taken for {scale}; the estimate believes only their order.",
     ]
     above = {"text": "Is the classifier as sure as it is right?", "subtitle": notes}
-    return style.finish({"title": above, "concat": panels, "columns": 3}, theme)
+    return {"title": above, "concat": panels, "columns": 3}

@@ -14,12 +14,11 @@ POINTS = 24
 WANTED = 1.01
 
 
-def chains_spec(est: Estimate, theme: str = "light") -> Spec:
+def chains_spec(est: Estimate, colours: Palette) -> Spec:
     """Draw the base rate that mixes worst: some chains within the band of all; R-hat so far."""
-    colours = style.palette(theme)
     trace, info = est.info["trace"], est.info
     label = style.shortened(est.classes[trace["class"]])
-    chart: Spec = {
+    return {
         "title": {
             "text": f"Have the {info['chains']:,} chains met?",
             "subtitle": [
@@ -31,7 +30,6 @@ def chains_spec(est: Estimate, theme: str = "light") -> Spec:
         "vconcat": [_traces(trace, colours), _running(trace, colours)],
         "spacing": 18,
     }
-    return style.finish(chart, theme)
 
 
 def _traces(trace: dict[str, Any], colours: Palette) -> Spec:

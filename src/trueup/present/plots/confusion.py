@@ -3,16 +3,15 @@
 import numpy as np
 
 from trueup.estimate.result import Estimate
-from trueup.present.plots.style import Spec, clean, finish, names, palette, quantity, words
+from trueup.present.plots.style import Palette, Spec, clean, names, quantity, words
 
 LONGEST = 22
 MOST_TEXT = 40
 """With more classes than this the cells are too small for numbers."""
 
 
-def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
+def confusion_spec(est: Estimate, colours: Palette) -> Spec:
     """Draw the confusion matrix: counts and row percentages, with text that can be read."""
-    colours = palette(theme)
     n, K = est.counts.n, max(est.counts.K, est.counts.L)
     rows = n.sum(axis=1)
     share = n / np.maximum(rows, 1)[:, None]
@@ -71,14 +70,13 @@ def confusion_spec(est: Estimate, theme: str = "light") -> Spec:
         layers.append(_text("words", position, ink, 12 if size >= 30 else 9, dy))
     if two_lines:
         layers.append(_text("percent", position, ink, 10, 9))
-    chart: Spec = {
+    return {
         "title": title,
         "data": {"values": cells},
         "width": {"step": max(size, 84) if K <= 4 else size},
         "height": {"step": size},
         "layer": layers,
     }
-    return finish(chart, theme)
 
 
 def _text(field: str, position: Spec, ink: Spec, size: int, dy: int) -> Spec:

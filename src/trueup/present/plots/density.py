@@ -18,10 +18,9 @@ TAIL = 0.0025
 WIDTHS = {1: 440, 2: 300}
 
 
-def density_spec(est: Estimate, theme: str = "light") -> Spec:
+def density_spec(est: Estimate, colours: Palette) -> Spec:
     """Draw the posterior of each class: strong colour within the interval, pale outside."""
     assert est.whole is not None
-    colours = style.palette(theme)
     rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])[:MOST_CLASSES]
     labels = style.names([rows[g]["class"] for g in order])
@@ -35,7 +34,7 @@ def density_spec(est: Estimate, theme: str = "light") -> Spec:
         notes += f" The {len(order)} largest of {len(rows)} classes."
     above = {"text": "How sure: the posterior of each class", "subtitle": notes}
     columns = 2 if len(order) in (2, 4) else 3
-    return style.finish({"title": above, "concat": panels, "columns": columns}, theme)
+    return {"title": above, "concat": panels, "columns": columns}
 
 
 def histogram(x: Floats) -> tuple[Floats, Floats]:

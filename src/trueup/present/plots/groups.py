@@ -26,14 +26,13 @@ PERIOD = re.compile(r"(1[5-9]|20|21)\d\d(-?(Q[1-4]|W\d\d|M\d\d)|-\d\d(-\d\d([T ]
 
 def groups_spec(
     est: Estimate,
-    theme: str = "light",
+    colours: Palette,
     *,
     classes: Sequence[Hashable] | None = None,
     most: int | None = None,
 ) -> Spec:
     """Draw each class's groups; `classes` chooses panels, `most` how many groups each shows."""
     assert est.groups is not None
-    colours = style.palette(theme)
     labels = est.groups.labels
     wanted = _chosen(est, classes)
     series = est.info.get("period") is not None
@@ -61,8 +60,7 @@ def groups_spec(
         notes.append("Log scale; intervals that reach 0 end at the left edge.")
     by = " and ".join(style.shortened(column, 24) for column in est.groups.by)
     above = {"text": f"Per {by}, as predicted and corrected", "subtitle": " ".join(notes)}
-    chart: Spec = {"title": above, "concat": panels, "columns": 1 if over_time else 2}
-    return style.finish(chart, theme)
+    return {"title": above, "concat": panels, "columns": 1 if over_time else 2}
 
 
 def period(label: tuple[Hashable, ...]) -> bool:

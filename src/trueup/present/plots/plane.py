@@ -17,10 +17,9 @@ ZOOM = 0.4
 DRAWS, PLUG_IN, ALLOWED = "posterior draws", "rates of the test set", "permitted by the counts"
 
 
-def plane_spec(est: Estimate, theme: str = "light", *, most: int = MOST_DRAWS) -> Spec:
+def plane_spec(est: Estimate, colours: Palette, *, most: int = MOST_DRAWS) -> Spec:
     """Draw Figure 2b of the paper, alive: permitted (q, p), posterior draws and plug-in rates."""
     assert est.P is not None
-    colours = style.palette(theme)
     thin = np.linspace(0, len(est.P) - 1, min(most, len(est.P))).astype(int)
     draws = np.column_stack([est.P[thin, 1, 0], est.P[thin, 0, 1]])
     point = None
@@ -44,7 +43,7 @@ def plane_spec(est: Estimate, theme: str = "light", *, most: int = MOST_DRAWS) -
             else f"All {len(thin):,} draws are shown.",
         ],
     }
-    return style.finish({"title": title, "hconcat": panels}, theme)
+    return {"title": title, "hconcat": panels}
 
 
 def permitted(shares: Floats) -> list[dict[str, float]]:

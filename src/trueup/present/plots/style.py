@@ -52,9 +52,8 @@ def palette(theme: str) -> Palette:
     return THEMES[theme]
 
 
-def finish(spec: Spec, theme: str) -> Spec:
+def finish(spec: Spec, colours: Palette) -> Spec:
     """Add the look to a chart, at its top: fonts, colours and a transparent background."""
-    colours = palette(theme)
 
     def coloured(part: Any) -> Any:
         if isinstance(part, dict):

@@ -17,9 +17,8 @@ MOST_CLASSES = 60
 LOG_SPREAD = 100.0
 
 
-def totals_spec(est: Estimate, theme: str = "light") -> Spec:
+def totals_spec(est: Estimate, colours: Palette) -> Spec:
     """Draw every class as predicted and corrected, largest first, with the interval."""
-    colours = style.palette(theme)
     rows = whole(est)
     order = sorted(range(len(rows)), key=lambda g: -rows[g]["estimate"])
     shown = order[:MOST_CLASSES]
@@ -38,7 +37,7 @@ def totals_spec(est: Estimate, theme: str = "light") -> Spec:
     above: Spec = {"text": f"{title(est)} per class, {both}"}
     if notes:
         above["subtitle"] = " ".join(notes)
-    return style.finish({"title": above, "width": 440} | chart, theme)
+    return {"title": above, "width": 440} | chart
 
 
 def title(est: Estimate) -> str:

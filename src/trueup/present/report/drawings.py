@@ -6,6 +6,7 @@ from typing import Any
 from trueup.estimate.result import Estimate
 from trueup.present.markup import Markup, tag
 from trueup.present.plots import KINDS, kinds_for
+from trueup.present.plots.style import finish, palette
 
 PLANE_DRAWS = 700
 
@@ -24,7 +25,8 @@ def drawing(est: Estimate, kind: str, theme: str) -> Markup:
     import vl_convert
 
     options: dict[str, Any] = {"most": PLANE_DRAWS} if kind == "plane" else {}
-    spec = KINDS[kind](est, theme=theme, **options)
+    colours = palette(theme)
+    spec = finish(KINDS[kind](est, colours, **options), colours)
     spec["config"]["aria"] = False  # the figure has one description; a label per dot is noise
     svg = vl_convert.vegalite_to_svg(spec)
     return tag("figure", _inline(svg, kind), role="img", aria_label=spec["title"]["text"])

@@ -25,6 +25,9 @@ from trueup.study.plans.next_units import label_costs
 from trueup.study.plans.result import Plan
 
 BY_SCORE = "by score"
+NOT_WITH_SCORE = (
+    "test_set", "next", "certainty", "P", "base_rates", "N", "value", "values",
+)  # fmt: skip
 NOTE = (
     "This takes the scores at their word, from 50% to 95% right; labels will show how right they "
     "are. Draw the units with `trueup draw --score`."
@@ -39,27 +42,17 @@ class Strata(NamedTuple):
     p: Floats
 
 
-def plan_by_score(
-    predictions: Any,
-    columns: Columns,
-    other: Mapping[str, Any],
-    *,
-    goal: tuple[float | None, float | None],
-    interest: Any,
-    classes: Sequence[Hashable] | None,
-    interval: float,
-    allocations: Sequence[str],
-    cost: Any,
-) -> Plan:
+def plan_by_score(predictions: Any, columns: Columns, asked: Mapping[str, Any]) -> Plan:
     """Find the number of labels at which the half-width is reached, for each allocation.
 
-    `other` is what cannot be given besides; `goal` a half-width or a coefficient of variation.
+    `asked` are the options of `plan`.
     """
-    if given := [name for name, x in other.items() if x is not None]:
+    if given := [name for name in NOT_WITH_SCORE if asked[name] is not None]:
         raise OptionError(
             f"`score` plans for counts before any label exists; got `{given[0]}` too.",
             hint=f"leave out `score` or `{given[0]}`.",
         )
+    classes, interval, cost, cv = (asked[x] for x in ("classes", "interval", "cost", "cv"))
     population = open_table(predictions, "predictions")
     kinds = require_columns(population, [columns.predicted, *columns.score])
     class_kind(population, columns.predicted, kinds)
@@ -74,12 +67,12 @@ def plan_by_score(
     refuse_constant(named, population, columns.score)
     sizes = finest.N @ finest.p
     g, prices, units = (
-        place(labels, sizes, interest),
+        place(labels, sizes, asked["interest"]),
         label_costs(cost, labels),
         int(finest.N.sum()),
     )
     truth, z = float(sizes[g]), float(ndtri((1 + interval) / 2))
-    target = float(goal[0] or 0.0) if goal[1] is None else goal[1] * z * truth
+    target = float(asked["half_width"] or 0.0) if cv is None else cv * z * truth
 
     def spread(name: str, n: int) -> tuple[float, list[int]]:
         """The half-width with n labels, and how many each predicted class has."""
@@ -96,7 +89,7 @@ def plan_by_score(
         return z * float(np.sqrt(variance.sum())), each.tolist()
 
     rows, curve = [], []
-    for name in (BY_SCORE, *allocations):
+    for name in (BY_SCORE, *asked["allocations"]):
         low, high = 1, units
         while low < high:
             middle = (low + high) // 2

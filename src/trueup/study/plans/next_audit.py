@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -17,7 +17,7 @@ from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.estimate.periods.draw import Assumed, draw_periods
 from trueup.estimate.periods.estimate import LIKELY, audits_differ, check_drift, in_order
-from trueup.numerics.arrays import Floats, Progress
+from trueup.numerics.arrays import Floats
 from trueup.read import open_table
 from trueup.study.case import place
 from trueup.study.plans.result import Plan
@@ -25,6 +25,10 @@ from trueup.text import aligned, short
 
 SPEEDS = (0.0, 0.002, 0.005, 0.01)
 """How far a recall may move in one period, if the user does not say."""
+OPTIONS = ("design", "method", "prior", "draws", "interval", "seed")
+NOT_WITH_PERIOD = (
+    "next", "certainty", "P", "base_rates", "N", "values", "worth", "test_base_rates",
+)  # fmt: skip
 AHEAD = (1, 2, 3, 6, 9, 12, 18, 24)
 """Periods after the last one for which the interval is shown."""
 
@@ -96,34 +100,25 @@ def _points(drift: float) -> str:
 
 
 def plan_next_audit(
-    tables: tuple[Any, Any],
-    columns: Columns,
-    other: Mapping[str, Any],
-    *,
-    drift: float | None,
-    goal: tuple[float | None, float | None],
-    interest: Any,
-    classes: Sequence[Hashable] | None,
-    missing: str,
-    overlap: bool | None,
-    options: dict[str, Any],
-    progress: Progress | None = None,
+    tables: tuple[Any, Any], columns: Columns, asked: Mapping[str, Any]
 ) -> NextAudit:
     """Draw the series with periods to come that are like the last one, for each drift.
 
-    `other` is what cannot be given besides; `goal` a half-width or a coefficient of variation, or
+    `asked` are the options of `plan`; its goal is a half-width or a coefficient of variation, or
     neither.
     """
-    _check(tables, columns, other, drift)
+    _check(tables, columns, asked)
     population, audited = (
         open_table(table, name)
         for table, name in zip(tables, ("predictions", "the test set"), strict=True)
     )
-    design = options["design"]
-    inside = design != "shifted" if overlap is None else overlap
-    how: Any = {"classes": classes, "missing": missing, "design": design}
+    drift, progress = asked["drift"], asked["progress"]
+    overlap = asked["overlap"]
+    inside = asked["design"] != "shifted" if overlap is None else overlap
+    how: Any = {name: asked[name] for name in ("classes", "missing", "design")}
     found = gather_groups(population, audited, columns, overlap=inside, **how)
     whole = found.whole
+    options: Any = {name: asked[name] for name in OPTIONS}
     settings = make_settings(whole.K, L=whole.L, classes=whole.classes, overlap=inside, **options)
     counts, at, order = in_order(found, settings, drift=1.0)
     labels = [found.groups.labels[t][0] for t in order]
@@ -140,7 +135,7 @@ def plan_next_audit(
         rng = np.random.Generator(np.random.SFC64(settings.seed))  # the same for each drift
         assumed = Assumed(drift=speed, differ=differ, ahead=len(AHEAD))
         u = draw_periods(longer, times, replace(settings, rng=rng), assumed).u[:, len(at) - 1 :]
-        g = place(counts.classes, u[:, 0].mean(axis=0), interest) if g is None else g
+        g = place(counts.classes, u[:, 0].mean(axis=0), asked["interest"]) if g is None else g
         lower, level, upper = np.quantile(u[:, :, g], ends, axis=0)
         if not rows:
             now = float(level[0])
@@ -152,8 +147,7 @@ def plan_next_audit(
             )
         if progress is not None:
             progress(len(rows) / len(since) / len(drifts))
-    half_width, wanted = goal
-    target = half_width if wanted is None else wanted * z * now
+    target = asked["half_width"] if asked["cv"] is None else asked["cv"] * z * now
     info = {
         "audited": [labels[t] for t in audits],
         "last": labels[-1],
@@ -181,12 +175,11 @@ def _with_later(counts: Counts, at: Floats) -> tuple[Counts, Floats]:
     return replace(longer, **audited), np.concatenate([at, at[-1] + np.array(AHEAD)])
 
 
-def _check(
-    tables: tuple[Any, Any], columns: Columns, other: Mapping[str, Any], drift: float | None
-) -> None:
+def _check(tables: tuple[Any, Any], columns: Columns, asked: Mapping[str, Any]) -> None:
+    drift = asked["drift"]
     if not columns.by:
         raise OptionError(f"`drift` needs `period`, the column of periods; got {drift} alone.")
-    if given := [name for name, x in other.items() if x is not None]:
+    if given := [name for name in NOT_WITH_PERIOD if asked[name] is not None]:
         raise OptionError(
             f"`period` plans when to audit again, from two tables; got `{given[0]}` too.",
             hint=f"leave out `period` or `{given[0]}`.",
