@@ -38,6 +38,17 @@ def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_chains(monkeypatch)
 
 
+@pytest.fixture
+def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let chains over cells arrive, and stop after one batch: for studies of many estimates."""
+    from trueup.draws import pooling
+    from trueup.estimate import cell_totals
+
+    monkeypatch.setattr(cell_totals, "LEAST_SWEEPS", 20)
+    monkeypatch.setattr(cell_totals, "MOST_BATCHES", 1)
+    monkeypatch.setattr(pooling, "ENOUGH", 0.1)
+
+
 def shorten_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every kind of chain stop after a few sweeps, and try fewer points of grids."""
     from trueup.aggregate.groups import concentration, layer

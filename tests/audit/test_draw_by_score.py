@@ -78,7 +78,7 @@ def test_the_list_says_why_each_unit_is_on_it():
 
 def test_every_unit_is_drawn_as_often_as_its_probability_says():
     """Binomial bounds that one run in 50,000 exceeds."""
-    R, seen, said = more(120), np.zeros(N), np.full(N, np.nan)
+    R, seen, said = more(40), np.zeros(N), np.full(N, np.nan)
     for r in range(R):
         found = drawn(100, fresh_seed(r))
         unit = found["unit"].to_numpy()
@@ -126,6 +126,7 @@ def test_all_units_labelled_is_the_truth(options):
         np.testing.assert_allclose([row["lower"], row["upper"]], expected)
 
 
+@pytest.mark.usefixtures("one_batch")
 def test_errors_of_totals_are_as_their_draws_say():
     """Values go with the class. Planted bug: draws half as wide, of which (error/sd)² is 4."""
     y = np.where(TRUE == "shop", 30.0, 10.0) + UNITS % 7

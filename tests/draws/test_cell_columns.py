@@ -81,13 +81,13 @@ def assert_uniform(ranks):
 @pytest.mark.slow
 def test_the_truth_has_an_even_rank(rng):
     """Simulation-based calibration (Talts et al. 2018): κ, λ and the share of a class."""
-    for column in ranks(rng, more(120)).T:
+    for column in ranks(rng, more(60)).T:
         assert_uniform(column)
 
 
 @pytest.mark.slow
 def test_calibration_finds_slopes_of_the_wrong_sign(rng):
-    found = ranks(rng, 150, phi=-PHI)
+    found = ranks(rng, 100, phi=-PHI)
     assert max(uneven(column) for column in found.T) > 1
 
 

@@ -1,10 +1,9 @@
-"""The slope in the score: simulation-based calibration, and drawn within true classes."""
+"""The slope in the score: simulation-based calibration. test_within_classes.py has the rest."""
 
 from itertools import islice
 
 import numpy as np
 import pytest
-from tests.draws import test_within_classes as rows
 from tests.draws.test_cell_columns import (
     ALPHA,
     ERROR,
@@ -29,7 +28,6 @@ from trueup.draws.cells.columns import (
     reflected,
 )
 from trueup.draws.cells.frame import Frame
-from trueup.draws.cells.within_classes import draw_within_classes
 
 RIGHT = np.eye(K, H)
 SCORE = np.array([[-1.2, -0.4, 0.3, 1.4], [-1.5, 0.0, 0.1, 1.1]])
@@ -70,14 +68,14 @@ def ranks(rng, replications, right=RIGHT):
 
 @pytest.mark.slow
 def test_the_slope_of_the_score_has_an_even_rank(rng):
-    for column in ranks(rng, more(120)).T:
+    for column in ranks(rng, more(60)).T:
         assert_uniform(column)
 
 
 @pytest.mark.slow
 def test_calibration_finds_a_slope_for_wrong_predictions(rng):
     """Planted bug: the score raises the odds of the other class."""
-    found = ranks(rng, 50, right=1 - RIGHT)
+    found = ranks(rng, 40, right=1 - RIGHT)
     assert max(uneven(column) for column in found.T) > 1
 
 
@@ -88,17 +86,3 @@ def test_steps_of_the_slope_stay_in_its_range(rng):
     assert reflected(inside, STEEPEST) == pytest.approx(inside)
     assert reflected(-inside, STEEPEST) == pytest.approx(inside)
     assert reflected(2 * STEEPEST - inside, STEEPEST) == pytest.approx(inside)
-
-
-@pytest.mark.slow
-def test_within_true_classes_the_score_is_used_alike(rng, monkeypatch):
-    """As for values: against draws of a random test set, weighted by Π β^(−n_g)."""
-    phi = np.stack([rows.KNOWN.phi[0], rows.Z])
-    monkeypatch.setattr(rows, "KNOWN", Frame(phi, rows.KNOWN.slopes, None, np.eye(2)))
-    rows.test_posterior_is_that_of_weighted_draws(rng)
-    cells = draw_within_classes(
-        learn_columns(rows.N, rows.KNOWN, rows.ALPHA, rng, chains=40),
-        rows.N, rows.V_HAT, rows.KNOWN, rows.ALPHA, rng,
-    )  # fmt: skip
-    b = np.stack([state.b for state, _, _ in islice(cells, 50, 150)])
-    assert b.std() > 0.3  # it moves

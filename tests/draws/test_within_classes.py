@@ -9,7 +9,7 @@ from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws.cells.columns import DF, SCALE, learn_columns
-from trueup.draws.cells.frame import frame
+from trueup.draws.cells.frame import Frame, frame
 from trueup.draws.cells.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess
 from trueup.numerics.weights import effective_size
@@ -19,6 +19,7 @@ V_HAT = np.array([[400, 900, 200], [300, 500, 700]])
 Z = np.array([[-1.0, 0.1, 1.2], [-0.9, -0.2, 0.8]])
 ALPHA = np.array([[6.0, 3.0], [2.0, 5.0]])
 KNOWN = frame(N, V_HAT, Z, True)
+SCORED = Frame(np.stack([KNOWN.phi[0], Z]), KNOWN.slopes, None, np.eye(2))
 
 
 def figures(state, c, rho):
@@ -28,12 +29,12 @@ def figures(state, c, rho):
     return np.stack([theta[:, 0].sum(axis=(1, 2)), highest, np.log(state.upsilon[:, 0])], axis=-1)
 
 
-def weighted(rng, sweeps, sign=-1):
+def weighted(rng, sweeps, known, sign=-1):
     """Mean and variance of `figures` by draws for a random test set, weighted by Π β^(−n_g)."""
     found = []
-    states = learn_columns(N, KNOWN, ALPHA, rng, chains=400)
+    states = learn_columns(N, known, ALPHA, rng, chains=400)
     prior = ALPHA.sum(axis=0)[:, None] / 3
-    for state in islice(states, 100, 100 + sweeps):
+    for state in islice(states, 60, 60 + sweeps):
         c = draw_cells(state, N, rng)
         rho = rng.standard_gamma(V_HAT + prior + N.sum(axis=0), (400, 2, 3))
         rho /= rho.sum(axis=(1, 2), keepdims=True)
@@ -48,11 +49,16 @@ def weighted(rng, sweeps, sign=-1):
 
 @pytest.mark.slow
 def test_posterior_is_that_of_weighted_draws(rng):
-    states = learn_columns(N, KNOWN, ALPHA, rng, chains=40)
-    cells = draw_within_classes(states, N, V_HAT, KNOWN, ALPHA, rng)
-    x = np.stack([figures(*one) for one in islice(cells, 100, 600)], axis=1)
-    mean, var, size = weighted(rng, 300)
-    wrong, _, _ = weighted(rng, 50, sign=0)  # the planted bug: a test set drawn at random
+    """In each run for bands of the value or for those of a score, whichever comes."""
+    known = (KNOWN, SCORED)[rng.integers(2)]
+    states = learn_columns(N, known, ALPHA, rng, chains=40)
+    cells = draw_within_classes(states, N, V_HAT, known, ALPHA, rng)
+    every = list(islice(cells, 60, 310))
+    if known is SCORED:
+        assert np.std([state.b for state, _, _ in every]) > 0.3  # the slope moves
+    x = np.stack([figures(*one) for one in every], axis=1)
+    mean, var, size = weighted(rng, 150, known)
+    wrong, _, _ = weighted(rng, 30, known, sign=0)  # the planted bug: a test set drawn at random
     assert size > 100  # of the weights; below, the errors that follow from it say nothing
     for q in range(3):
         mine = x[..., q]
@@ -68,7 +74,7 @@ def test_without_units_the_scale_of_slopes_is_as_its_prior(rng):
     known = frame(none, V_HAT, Z, True)
     states = learn_columns(none, known, ALPHA, rng, chains=40)
     cells = draw_within_classes(states, none, V_HAT, known, ALPHA, rng)
-    sweeps = islice(cells, 50, 50 + more(800))
+    sweeps = islice(cells, 50, 50 + more(300))
     upsilon = np.stack([state.upsilon[:, 0] for state, _, _ in sweeps], axis=1)
     for times in (1, 3):
         above = (upsilon > times * SCALE).astype(float)

@@ -79,6 +79,7 @@ def test_the_textbook_estimators_by_hand(rng):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_batch")
 @pytest.mark.parametrize("value", [None, "y"])
 def test_coverage_where_the_allocation_is_against_size(value, rng):
     """Planted bug: without `drawn_within` no interval covers, and the error is five times this."""
@@ -89,12 +90,12 @@ def test_coverage_where_the_allocation_is_against_size(value, rng):
         y = whole["y"] if value else np.ones(len(whole["y"]))
         truth = y[whole["true"] == 1].sum()
         row = tu.correct(
-            predictions(whole), test, value=value, drawn_within="j", draws=1000, seed=1
+            predictions(whole), test, value=value, drawn_within="j", draws=400, seed=1
         ).rows()[1]
         z.append((row["mean"] - truth) / row["sd"])
         errors.append((row["estimate"] - truth) / y.sum())
         with pytest.warns(tu.TrueupWarning):
-            other = tu.correct(predictions(whole), test, value=value, draws=1000, seed=1).rows()[1]
+            other = tu.correct(predictions(whole), test, value=value, draws=400, seed=1).rows()[1]
         plain.append((other["estimate"] - truth) / y.sum())
     assert np.square(z).mean() < 1 + 5 * np.sqrt(2 / count)
     assert np.square(errors).mean() < np.square(plain).mean() / 4
@@ -128,6 +129,7 @@ def test_groups_of_a_stratified_audit_do_not_change_the_whole(value, rng):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_batch")
 def test_groups_are_not_biased_by_the_allocation(rng):
     """Strata 2 and 3 have most of the labels, and other error rates; regions 2 and 3 many of them.
 
@@ -140,7 +142,7 @@ def test_groups_are_not_biased_by_the_allocation(rng):
         few = rng.choice(6, 12_000, p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05])
         whole["region"] = np.where(whole["j"] < 2, few, 5 - few)
         test = drawn(whole, rng, [40, 60, 600, 500])
-        est = tu.correct(predictions(whole), test, by="region", drawn_within="j", draws=500, seed=1)
+        est = tu.correct(predictions(whole), test, by="region", drawn_within="j", draws=200, seed=1)
         draws = est.draws[:, :, 1]
         z = (draws.mean(axis=0) - np.bincount(whole["region"], whole["true"])) / draws.std(axis=0)
         apart.append(z[2:4].mean() - z[:2].mean())
@@ -217,7 +219,7 @@ def test_strata_have_an_even_rank(rng):
     alpha, shares = np.full((K, H), 0.5), np.array([[0.4, -0.2, 0.9], [-0.4, 0.2, -0.9]])
     units = np.array([[2], [4], [8], [5], [1], [6]])
     ranks = []
-    for _ in range(more(100)):
+    for _ in range(more(60)):
         tau, nu, kappa = rng.standard_gamma(0.5) / 10, rng.random(), rng.choice(KAPPAS)
         X = rng.standard_gamma(alpha) / max(tau, 1e-300)
         x = np.maximum(rng.standard_gamma(np.repeat(X, J, axis=1)), 1e-300)

@@ -48,13 +48,14 @@ def test_a_second_judge_makes_cells(one):
     assert [row["naive"] for row in both.rows()] == [row["naive"] for row in alone.rows()]
 
 
+@pytest.mark.usefixtures("one_batch")
 @pytest.mark.parametrize("options", [{}, {"value": "y"}])
 def test_errors_are_as_the_draws_say(options):
     """Conditionally dependent judges, two or three classes, both designs.
 
     Planted bugs: draws a third as wide, whose (error/sd)² is about 6; the second judge ignored.
     """
-    R, squares, sd = more(12 if options else 24), [], np.zeros(2)
+    R, squares, sd = more(12), [], np.zeros(2)
     for r in range(R):
         units, s, rng = judges(fresh_seed(r), K=2 + r % 2)
         i = rng.choice(N, 200, replace=False)

@@ -22,7 +22,7 @@ def situations(draw):
     return n, v_hat, sums, squares
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(situation=situations(), method=st.sampled_from(BAYESIAN), seed=st.integers(0, 2**32))
 def test_totals_are_permissible_and_add_up(situation, method, seed):
     n, v_hat, sums, squares = situation
@@ -35,7 +35,7 @@ def test_totals_are_permissible_and_add_up(situation, method, seed):
         assert row["lower"] <= row["estimate"] <= row["upper"]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(situation=situations(), method=st.sampled_from(BAYESIAN), seed=st.integers(0, 2**32))
 def test_counts_are_permissible_and_add_up(situation, method, seed):
     n, v_hat, *_ = situation
@@ -44,7 +44,7 @@ def test_counts_are_permissible_and_add_up(situation, method, seed):
     assert np.allclose(est.draws.sum(axis=1), v_hat.sum(), rtol=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     situation=situations(),
     method=st.sampled_from(["joint", "bayes", "inverse", "calibrated"]),
@@ -63,7 +63,7 @@ def test_scaling_the_value_scales_the_answer(situation, method, power):
             )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(situation=situations(), method=st.sampled_from([*BAYESIAN, "inverse"]))
 def test_the_same_seed_gives_the_same_draws(situation, method):
     n, v_hat, sums, squares = situation
@@ -86,12 +86,12 @@ def relabelled(method, draws, order=(2, 0, 1)):
 
 @pytest.mark.parametrize("method", ["joint", "constrained", "full"])
 def test_relabelling_permutes_the_moments(method):
-    """Within 5 errors, some 3% of an interval's width."""
-    one, other = relabelled(method, 4000)
+    """Within 5 errors, some 5% of an interval's width."""
+    one, other = relabelled(method, 1500)
     for g, original in enumerate([2, 0, 1]):
         for power in (1, 2):
             x, y = (est.draws[:, i] ** power for est, i in ((one, original), (other, g)))
-            sizes = (min(est.info.get("ess", 4000), 4000) for est in (one, other))
+            sizes = (min(est.info.get("ess", 1500), 1500) for est in (one, other))
             error = np.sqrt(sum(z.var() / size for z, size in zip((x, y), sizes, strict=True)))
             assert abs(x.mean() - y.mean()) < 5 * error
 
@@ -110,7 +110,7 @@ def test_relabelling_permutes_the_answer(method):
 @pytest.mark.parametrize("method", BAYESIAN)
 def test_nearly_perfect_predictions_change_next_to_nothing(method):
     n = 100_000 * np.eye(3, dtype=int)
-    est = tu.correct_counts(n, [500, 300, 200], design="shifted", method=method)
+    est = tu.correct_counts(n, [500, 300, 200], design="shifted", method=method, draws=400)
     assert [row["estimate"] for row in est.rows()] == pytest.approx([500, 300, 200], abs=1)
 
 

@@ -56,7 +56,7 @@ def figures(est):
     return [[row[name] for name in ("naive", "estimate", "lower", "upper")] for row in est.rows()]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(table=tables(), order=st.integers(0, 2**32))
 def test_the_order_of_rows_does_not_matter(table, order):
     units, audited = table
@@ -66,7 +66,7 @@ def test_the_order_of_rows_does_not_matter(table, order):
     assert np.allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(table=tables())
 def test_copies_of_the_population_multiply_its_counts_and_sums(table):
     units, audited = table
@@ -78,7 +78,7 @@ def test_copies_of_the_population_multiply_its_counts_and_sums(table):
     assert (three.n == one.n).all()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(table=tables(), ending=st.sampled_from(["csv", "parquet", "arrow"]), chunk=st.integers(1, 9))
 def test_files_folders_and_frames_give_the_same_numbers(table, ending, chunk):
     """One file, several files of some rows each, and a frame: the same counts, the same draws."""
@@ -97,7 +97,7 @@ def test_files_folders_and_frames_give_the_same_numbers(table, ending, chunk):
             assert np.allclose(figures(tu.correct(str(source), test, **OPTIONS)), wanted, rtol=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(table=tables())
 def test_engines_agree(table):
     import duckdb
@@ -113,7 +113,7 @@ def test_engines_agree(table):
         assert np.allclose(figures(tu.correct(*relations, **OPTIONS)), wanted, rtol=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(table=tables())
 def test_a_constant_group_changes_nothing_and_is_the_whole(table):
     """`by` a column that is the same for all: that group is the whole, draw by draw."""
@@ -125,7 +125,7 @@ def test_a_constant_group_changes_nothing_and_is_the_whole(table):
     assert np.allclose(est.whole.sum(axis=1), sum(y for *_, y in units))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(table=tables(), cut=st.integers(0, 2**32))
 def test_splitting_a_group_keeps_every_sum(table, cut):
     """Groups add up to the whole however they are cut: counts, sums and every draw."""

@@ -25,7 +25,7 @@ def run(population, n, methods, count, rng, base_rates=None):
 
 @pytest.mark.parametrize("n", [50, 2000])
 def test_webshops(n, rng):
-    count = more(250)
+    count = more(100)
     population = study.webshop_population()
     v, u = population.truth
     paper = {"method": "constrained", "prior": "jeffreys", "noise": False}
@@ -40,11 +40,11 @@ def test_webshops(n, rng):
     assert gain.mean() > -5 * gain.std() / np.sqrt(count)
     paper = study.judge(answers, "paper", u)
     if n == 2000:  # without the classification noise the paper's interval covers about 60%
-        assert paper["coverage"][0] < 0.8
+        assert paper["coverage"][0] < bound(count)
 
 
 def test_five_classes_with_a_rare_one(rng):
-    count = more(150)
+    count = more(60)
     population = study.class_population(study.SHARES_5, sigma=1.0)
     v, u = population.truth
     answers = run(population, 200, {"totals": (True, {}), "counts": (False, {})}, count, rng)
@@ -55,18 +55,18 @@ def test_five_classes_with_a_rare_one(rng):
 
 
 def test_fifteen_classes_and_why_jeffreys_is_not_the_default(rng):
-    count = more(120)
+    count = more(40)
     population = study.class_population(study.SHARES_15, sigma=1.0)
     v, _ = population.truth
     answers = run(population, 500, {"perks": (False, {})}, count, rng)
     assert (study.judge(answers, "perks", v)["coverage"] > bound(count)).all()
     # with 200 test units Jeffreys' intervals hold the rarest class about one time in four
-    answers = run(population, 200, {"jeffreys": (False, {"prior": "jeffreys"})}, 40, rng)
+    answers = run(population, 200, {"jeffreys": (False, {"prior": "jeffreys"})}, 16, rng)
     assert study.judge(answers, "jeffreys", v)["coverage"].min() < 0.6
 
 
 def test_shifted(rng):
-    count = more(200)
+    count = more(80)
     population = study.webshop_population(0.075)
     v, u = population.truth
     shifted = {"design": "shifted"}

@@ -27,7 +27,7 @@ def test_totals_of_real_classifiers_are_covered(study):
     One of two data sets in each run, with two classes or three.
     """
     name = fresh().choice(["cancer", "iris"])
-    methods, replications = ("auto", "test_set"), more(24)
+    methods, replications = ("auto", "test_set"), more(10)
     seeds = np.random.SeedSequence(fresh_seed()).generate_state(replications)
     cases = [study.Case(name, 200, "random", methods, False, int(seed)) for seed in seeds]
     found = [study.replicate(case) for case in cases]

@@ -51,14 +51,14 @@ def full_quadrature(a, gamma, v_hat, m=160):
 
 
 def test_constrained_chain_at_two_classes_against_exact_draws():
-    oracle = draw_constrained(*PECULIAR, 400_000, RNG(31)).beta[:, 0]
-    draws = draw_constrained(*PECULIAR, 8_000, RNG(32), sampler="chain")
+    oracle = draw_constrained(*PECULIAR, 100_000, RNG(31)).beta[:, 0]
+    draws = draw_constrained(*PECULIAR, 6_000, RNG(32), sampler="chain")
     weight = np.full(len(oracle), 1 / len(oracle))
     moments_agree(draws.beta[:, 0], draws.info["ess"] * 0.95, oracle, weight)
     # the rectangle in which the classes are exchanged is one swap away, not lost
     swapped = (draws.P[:, 0, 1] > 0.9).mean()
     better, other = log_masses(PECULIAR[0], PECULIAR[1] / PECULIAR[1].sum())
-    share = np.exp(other - np.logaddexp(better, other))  # 0.3%, so about 24 draws
+    share = np.exp(other - np.logaddexp(better, other))  # 0.3%, so about 18 draws
     assert swapped > 0
     assert swapped - share < 5 * np.sqrt(share / (draws.info["ess"] / 2))
 
@@ -90,8 +90,8 @@ def test_full_against_importance_from_the_prior():
     """P ~ Dir(a), β ~ Dir(γ), weighed by the multinomial likelihood of a small v̂."""
     gamma, v_hat = np.array([0.5, 1.0, 2.0]), np.array([4, 0, 5])
     rng = RNG(35)
-    P = np.stack([rng.dirichlet(row, 400_000) for row in A3], axis=1)
-    beta = rng.dirichlet(gamma, 400_000)
+    P = np.stack([rng.dirichlet(row, 100_000) for row in A3], axis=1)
+    beta = rng.dirichlet(gamma, 100_000)
     weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
     mean, extra = weighted(beta, weight)
     assert errors(draw_full(A3, gamma, v_hat, 4_000, rng), mean, extra).max() < 5
@@ -114,7 +114,7 @@ def test_determinant_and_exponent_matter(wrong):
     a = a if wrong == "no determinant" else A3 / 2
     rng = RNG(36)
     rho = V3 / V3.sum()
-    c = np.stack([rng.dirichlet(column, 400_000) for column in a.T], axis=2)
+    c = np.stack([rng.dirichlet(column, 200_000) for column in a.T], axis=2)
     beta = c @ rho
     det = np.abs(np.linalg.det(c * rho / beta[:, :, None]))
     right = det * np.prod(beta ** (1 - a.sum(axis=1)), axis=1)
@@ -143,8 +143,8 @@ def test_full_with_more_or_fewer_columns_than_classes(shape):
     rng = RNG(42)
     a = rng.integers(0, 5, shape) + 0.5
     gamma, v_hat = np.array([0.5, 1.0, 2.0])[: shape[0]], np.array([4, 0, 5, 3])[: shape[1]]
-    P = np.stack([rng.dirichlet(row, 400_000) for row in a], axis=1)
-    beta = rng.dirichlet(gamma, 400_000)
+    P = np.stack([rng.dirichlet(row, 100_000) for row in a], axis=1)
+    beta = rng.dirichlet(gamma, 100_000)
     weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
     draws = draw_full(a, gamma, v_hat, 4_000, rng)
     assert draws.P.shape == (4_000, *shape)
@@ -172,7 +172,7 @@ def test_wrong_moves_of_full_are_caught(planted, monkeypatch):
         )
     else:
         monkeypatch.setattr(tilted, "_rows", lambda *them: (*rows(*them)[:2], np.zeros(1), None))
-    draws = draw_full(a, np.ones(2), v_hat, 24_000, RNG(37), max_sweeps=8000)
+    draws = draw_full(a, np.ones(2), v_hat, 8_000, RNG(37), max_sweeps=8000)
     assert errors(draws, np.array([values @ weight, 1 - values @ weight])).max() > 5
 
 
@@ -188,8 +188,8 @@ def test_full_with_data_from_its_prior():
         truth = np.stack([rng.dirichlet(row) for row in alpha])
         n = np.stack([rng.multinomial(3 + g, truth[g]) for g in range(K)])
         v_hat = rng.multinomial(12, rng.dirichlet(gamma) @ truth)
-        P = np.stack([rng.dirichlet(row, 400_000) for row in alpha + n], axis=1)
-        beta = rng.dirichlet(gamma, 400_000)
+        P = np.stack([rng.dirichlet(row, 100_000) for row in alpha + n], axis=1)
+        beta = rng.dirichlet(gamma, 100_000)
         weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
         draws = draw_full(alpha + n, gamma, v_hat, 2_000, rng)
         assert errors(draws, *weighted(beta, weight)).max() < 5
@@ -199,7 +199,7 @@ def test_full_with_data_from_its_prior():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [12, 30])
+@pytest.mark.parametrize("n", [20])
 def test_fifteen_classes_against_rejection(n):
     """With α = 1/K rejection still keeps a few per cent: independent draws as the oracle."""
     rng = RNG(40)
@@ -220,12 +220,12 @@ def test_fifteen_classes_and_many_units_against_rejection(units):
 
     (a, v_hat), rng = case(15, units), RNG(43)
     kept = []
-    while sum(map(len, kept)) < 4_000:
+    while sum(map(len, kept)) < 1_500:
         P = np.stack([rng.dirichlet(row, 20_000) for row in a], axis=1)
         beta = np.linalg.solve(np.swapaxes(P, 1, 2), (v_hat / v_hat.sum())[:, None])[..., 0]
         kept.append(beta[(beta >= 0).all(axis=1)])
     oracle = np.concatenate(kept)
-    draws = draw_constrained(a, v_hat, 10_000, rng, sampler="chain")
+    draws = draw_constrained(a, v_hat, 4_000, rng, sampler="chain")
     mean = oracle.mean(axis=0)
     assert errors(draws, mean, oracle.std(axis=0) / np.sqrt(len(oracle))).max() < 5
     # β of the rarest class has a kurtosis of 15 to 40: the error of a variance is that of squares

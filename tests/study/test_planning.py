@@ -50,8 +50,6 @@ def half_widths(case, per_class, count, rng):
     [  # each case, and each allocation for counts and for totals
         ("K2 counts", "neyman"),
         ("K4 counts", "proportional"),
-        ("K4 counts", "equal"),
-        ("K2 heavy totals", "proportional"),
         ("K2 heavy totals", "neyman"),
         ("K4 heavy totals", "equal"),
     ],
@@ -61,8 +59,8 @@ def test_simulating_at_the_planned_n_gives_the_wanted_half_width(name, allocatio
     found = tu.plan(
         **case, **target, interest=0, allocations=[allocation], seed=int(rng.integers(2**32))
     )
-    half = half_widths(case, found.best["per_class"], 60, rng)
-    error = half.std() / np.sqrt(60)
+    half = half_widths(case, found.best["per_class"], 24, rng)
+    error = half.std() / np.sqrt(24)
     assert abs(half.mean() / found.target - 1) < 0.10 + 5 * error / found.target
 
 
@@ -236,6 +234,7 @@ def test_next_is_a_work_list_with_the_pilot_in_it(rng, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_batch")
 def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rng, monkeypatch):
     """Heavy tails: by 20% and more, against as many random labels."""
     N, names, count = 6000, np.array(["other", "shop"]), more(6)

@@ -97,7 +97,7 @@ def test_intervals_of_the_product_a_third_as_wide_are_a_breach(section):
     """They cover about half of the time."""
     pytest.importorskip("sklearn")
     (chosen,) = (x for x in every_scenario()[0] if x.factors == CHEAP[section])
-    often = replace(chosen, replications=60)
+    often = replace(chosen, replications=30)
     right = run_scenario(often, seed(3))
     assert verdicts(judge_scenarios([right])) == {HOLDS}
     wrong = run_scenario(often, seed(3), planted(too_narrow))
