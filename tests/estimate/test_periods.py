@@ -322,6 +322,14 @@ def test_accuracies_are_of_all_periods_and_mean_values_of_each(rng):
             assert abs(row["mean"] - some[0] / some[1]) < 5 * row["sd"]
 
 
+def test_many_classes_have_no_overall_accuracy_with_periods():
+    """It was one standard deviation too low with eight classes, and covered 13 of 16."""
+    rows = [(i % 3 + 1, "abc"[i % 3], "abc"[(i + (i % 7 == 0)) % 3]) for i in range(120)]
+    table = pl.DataFrame(rows, schema=["month", "predicted", "true"], orient="row")
+    est = tu.correct(table.drop("true"), table[:60], period="month", draws=100, seed=1)
+    assert {row["measure"] for row in est.accuracy()} == {"recall", "precision", "f1"}
+
+
 def test_an_audit_of_a_period_outside_the_table_is_refused(rng):
     table, test = series(rng, [0.3, 0.4, 0.4], 100, {3: 20})
     with pytest.raises(DataError, match="does not hold"):

@@ -228,7 +228,8 @@ class Estimate:
 
         They hold for the whole *population* (all groups, all periods), whatever the design: recall
         is the producer's accuracy, precision the user's. A dict has class (None for the overall
-        one), measure, mean, sd, lower and upper.
+        one), measure, mean, sd, lower and upper. With `period` and more than two classes there is
+        no overall one: it would be too low, by one standard deviation with eight classes.
         """
         M = self._error_matrix()
         found = derived.accuracies(M, self._columns()[1])
@@ -242,7 +243,8 @@ class Estimate:
             for g, label in enumerate(self.classes)
             for measure, figures in told.items()
         ]
-        return [*rows, {"class": None, "measure": "accuracy"} | overall]
+        biased = self.info.get("period") is not None and len(self.classes) > 2
+        return rows if biased else [*rows, {"class": None, "measure": "accuracy"} | overall]
 
     def error_matrix(self) -> list[dict[str, Any]]:
         """Return the share of the population in each cell: true, predicted, mean, sd, interval."""
