@@ -47,6 +47,7 @@ def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_totals, "LEAST_SWEEPS", 20)
     monkeypatch.setattr(cell_totals, "MOST_BATCHES", 1)
     monkeypatch.setattr(pooling, "ENOUGH", 0.1)
+    monkeypatch.setattr(pooling, "RHAT", 1.2)
 
 
 def shorten_chains(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ def sums(g, h, t, y, T=3):
 def test_the_sum_of_periods_is_covered(rng):
     """With means drawn for each period by itself, it was 75% of the time."""
     covered = []
-    for _ in range(more(150)):
+    for _ in range(more(100)):
         t = np.repeat(np.arange(3), 1500)
         g = (rng.random(4500) > np.array([0.12, 0.22, 0.32])[t]).astype(int)
         h = (rng.random(4500) > P[g, 0]).astype(int)
@@ -34,9 +34,9 @@ def test_the_sum_of_periods_is_covered(rng):
         rest = ~audit
         M, u, w = (sums(g[rest], h[rest], t[rest], y[rest] ** k) for k in range(3))
         audited = Audited(n.astype(int), s, s2)
-        M = np.repeat(M[None].astype(int), 300, axis=0)
+        M = np.repeat(M[None].astype(int), 150, axis=0)
         drawn = totals_of_periods(M, u.sum(axis=1), w.sum(axis=1), rng, False, audited)
-        assert drawn.sum(axis=2) == pytest.approx(np.tile(u.sum(axis=(1, 2)), (300, 1)))
+        assert drawn.sum(axis=2) == pytest.approx(np.tile(u.sum(axis=(1, 2)), (150, 1)))
         low, high = np.quantile(drawn[:, :, 0].sum(axis=1), [0.025, 0.975])
         covered.append(low <= u[:, 0].sum() <= high)
     # 0.02 for normal means of lognormal values

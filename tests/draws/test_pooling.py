@@ -100,7 +100,7 @@ def test_chains_that_did_not_converge_say_so(rng):
 @pytest.mark.slow
 def test_the_effective_size_is_that_over_seeds(rng):
     n, v_hat, _ = population(rng, 2, 4, 25)
-    runs = [draw_pooled(n, v_hat, perks(2), 200, rng, from_population=True) for _ in range(more(6))]
+    runs = [draw_pooled(n, v_hat, perks(2), 200, rng, from_population=True) for _ in range(more(4))]
     u = np.stack([units(run, v_hat)[:, :, 1] for run in runs])  # of each stratum, and of all
     promised = np.mean([1 / run.info["ess"] for run in runs])
     ratio = np.sqrt((u.mean(axis=1).var(axis=0, ddof=1) / u.var(axis=(0, 1))).mean() / promised)

@@ -161,7 +161,7 @@ def test_random_values_raise_one_false_alarm_in_a_hundred(rng):
         counts = gather(*tables, Columns(value="y"), overlap=True, bands=True)
         return [doubt.p_value for doubt in design_doubts(counts, True)]
 
-    count = more(80)
+    count = more(40)
     p = np.array([p_values() for _ in range(count)])
     least = p.min(axis=1)
     assert (least < 0.05).mean() < 0.05 + 5 * np.sqrt(0.05 * 0.95 / count)

@@ -57,7 +57,7 @@ def test_draws_add_up_over_classes_and_groups(tables, value, strata):
 @pytest.mark.usefixtures("short_chains")
 def test_groups_that_are_the_strata_have_as_many_draws_as_the_chains_kept(tables):
     """Chains that converge at once keep 3,776 draws of 4,000; this was a traceback."""
-    est = correct(tables, by="sector", strata="sector", draws=4000)
+    est = correct(tables, by="sector", strata="sector", draws=2000)
     assert len(est.draws) == len(est.whole) == est.info["draws"]
     assert np.allclose(est.draws.sum(axis=1), est.whole)
 
@@ -183,14 +183,14 @@ def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(
     """Classes differ in value: units allocated without a look at theirs lose that by groups."""
     monkeypatch.setattr(concentration, "WARM_UP", 10)  # of which the whole knows nothing
     monkeypatch.setattr(concentration, "KEEP", 5)
-    size = rng.integers(1, 6, 700)
-    group = np.repeat(np.arange(700), size)
-    s = (rng.random(len(group)) < rng.beta(4, 1, 700)[group]).astype(int)
+    size = rng.integers(1, 6, 300)
+    group = np.repeat(np.arange(300), size)
+    s = (rng.random(len(group)) < rng.beta(4, 1, 300)[group]).astype(int)
     y = np.where(s == 0, level, 1.0) + rng.normal(size=len(s))
     units = pd.DataFrame({"id": np.arange(len(s)), "group": group, "y": y})
     units["predicted"] = s ^ (rng.random(len(s)) < 0.15)
-    test = units.assign(true=s).iloc[rng.choice(len(s), 500, replace=False)]
-    est = tu.correct(units, test, by="group", id="id", value="y", pooling=pooling, draws=400)
+    test = units.assign(true=s).iloc[rng.choice(len(s), 300, replace=False)]
+    est = tu.correct(units, test, by="group", id="id", value="y", pooling=pooling, draws=200)
     by, without = (
         est.rows()[-2],
         tu.correct(units, test, id="id", value="y", draws=400).rows()[0],
@@ -244,11 +244,12 @@ def test_derived_quantities(tables):
         est.contrast("north", "nowhere")
 
 
+@pytest.mark.usefixtures("one_batch")
 @pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
 @pytest.mark.parametrize("design", ["random", "by_class"])
 def test_strata_answer_under_every_pooling(tables, pooling, design):
     units, _, truth = tables
-    est = correct(tables, strata="sector", pooling=pooling, design=design)
+    est = correct(tables, strata="sector", pooling=pooling, design=design, draws=200)
     exact = np.array([(truth == k).sum() for k in K_LABELS])
     for row, count in zip(est.rows(), exact, strict=True):
         assert abs(row["estimate"] - count) < 6 * row["sd"] + 1

@@ -18,22 +18,22 @@ NEVER = "never audited in 'region'"
 
 
 def tables(rng, spread=None, n=1500):
-    """Ten regions of 2,000 units; their rates are ten of a Beta(spread·p), or are the same.
+    """Ten regions of 600 units; their rates are ten of a Beta(spread·p), or are the same.
 
     They are the middles of its tenths: ten at random may be nearly the same. Of the tests with
     a spread of 20 at random, 6% had a shuffle that was as uneven; with these, 2 in ten million.
     """
-    region, s = np.repeat([f"r{b}" for b in range(10)], 2000), rng.integers(0, 2, 20_000)
+    region, s = np.repeat([f"r{b}" for b in range(10)], 600), rng.integers(0, 2, 6_000)
     right = np.full((2, 10), [[0.9], [0.85]])
     if spread is not None:
         middles = (np.arange(10) + 0.5) / 10
         right = beta.ppf(middles, spread * right, spread * (1 - right))
         right = rng.permuted(right, axis=1)
-    wrong = rng.random(20_000) > right[s, np.repeat(np.arange(10), 2000)]
+    wrong = rng.random(6_000) > right[s, np.repeat(np.arange(10), 600)]
     units = pd.DataFrame(
-        {"id": np.arange(20_000), "region": region, "predicted": np.where(wrong, 1 - s, s)}
+        {"id": np.arange(6_000), "region": region, "predicted": np.where(wrong, 1 - s, s)}
     )
-    audited = rng.choice(20_000, n, replace=False)
+    audited = rng.choice(6_000, n, replace=False)
     return units, units.iloc[audited].assign(true=s[audited])
 
 
@@ -66,7 +66,7 @@ def test_groups_share_one_P_under_designs_without_base_rates(rng):
 
 def test_where_rates_are_the_same_p_values_are_uniform(rng):
     p = []
-    for _ in range(more(20)):
+    for _ in range(more(12)):
         found = findings(*tables(rng), by="region")
         p.append(found[RATES]["value"])
         assert ("sign of it (p =" in found[RATES]["words"]) == (p[-1] >= 0.01)

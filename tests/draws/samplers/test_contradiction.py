@@ -32,7 +32,7 @@ def test_rates_far_from_the_test_set_are_found():
 def test_a_user_is_told_within_seconds(method):
     begun = time.process_time()
     with pytest.warns(tu.TrueupWarning, match="contradict each other"):
-        est = tu.correct_counts(TEST, [20, 20, 9960], design="shifted", method=method, seed=1)
+        est = tu.correct_counts(TEST, [20, 20, 9960], design="shifted", method=method, draws=1000)
     assert est.info["contradicted"] == [2]
     assert time.process_time() - begun < 20
 
@@ -47,16 +47,16 @@ def test_data_that_agree_give_no_such_warning(method):
     assert est.info["warnings"] == []
 
 
-@pytest.mark.parametrize("gamma", [1e-6, 1e-3, 0.03, 0.3, 1.0])
+@pytest.mark.parametrize("gamma", [1e-6, 0.03, 1.0])
 def test_a_small_gamma_ends_in_time(gamma, recwarn):
     """It once took minutes and printed thousands of NumPy's warnings."""
     n, v_hat = np.array([[5, 3, 0], [2, 40, 1], [0, 1, 10]]), [7, 593, 400]
     prior = tu.Dirichlet(np.full((3, 3), 1 / 3), np.full(3, gamma))
     begun = time.process_time()
     est = tu.correct_counts(
-        n, v_hat, design="by_class", method="full", prior=prior, draws=1000, seed=1, seconds=2
+        n, v_hat, design="by_class", method="full", prior=prior, draws=1000, seed=1, seconds=1
     )
-    assert time.process_time() - begun < 6
+    assert time.process_time() - begun < 5
     assert est.info["rhat"] < 1.01 or any("R-hat" in text for text in est.info["warnings"])
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
 
