@@ -7,7 +7,7 @@ import pytest
 from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, SCALE, _log_kappa, learn_columns
+from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, _log_kappa, learn_columns, scales
 from trueup.draws.cells.frame import ROUGH, Frame, frame, implied_slopes
 from trueup.draws.cells.tables import tables_of
 
@@ -26,7 +26,7 @@ CENTRE, ERROR = np.array([0.8, -0.6]), np.array([0.3, 0.5])
 
 def truth(rng):
     """Draw (κ, λ, c) from the prior, and the audited units from c."""
-    upsilon = SCALE * abs(rng.standard_t(DF, 2))
+    upsilon = scales(2) * abs(rng.standard_t(DF, 2))
     lam, kappa = BEYOND * rng.random(), rng.choice(KAPPAS)
     coef = upsilon * rng.standard_normal((K, H, 2))
     coef[..., 0] += (lam * (CENTRE + ERROR * rng.standard_normal(K)))[:, None]

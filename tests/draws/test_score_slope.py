@@ -22,10 +22,10 @@ from trueup.draws.cells.columns import (
     BEYOND,
     DF,
     KAPPAS,
-    SCALE,
     STEEPEST,
     learn_columns,
     reflected,
+    scales,
 )
 from trueup.draws.cells.frame import Frame
 
@@ -37,7 +37,7 @@ FUNCTIONS = np.stack([PHI[0], SCORE])
 
 def truth(rng):
     """Draw (κ, b, c) from the prior, and the audited units from c."""
-    upsilon, kappa = SCALE * abs(rng.standard_t(DF, 2)), rng.choice(KAPPAS)
+    upsilon, kappa = scales(2) * abs(rng.standard_t(DF, 2)), rng.choice(KAPPAS)
     b = STEEPEST * rng.random()
     coef = upsilon * rng.standard_normal((K, H, 2))
     coef[..., 0] += (BEYOND * rng.random() * ERROR * rng.standard_normal(K))[:, None]

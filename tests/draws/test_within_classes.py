@@ -8,7 +8,7 @@ from scipy import stats
 from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import DF, SCALE, learn_columns
+from trueup.draws.cells.columns import DF, learn_columns, scales
 from trueup.draws.cells.frame import Frame, frame
 from trueup.draws.cells.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess

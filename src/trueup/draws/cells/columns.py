@@ -4,7 +4,7 @@ Cell ℓ = (h, b) is predicted class h crossed with band b of the value. Its col
 c_·ℓ = Pr(s = · | cell ℓ) has the prior Dir(κ m_ℓ), with
 
     m_gℓ = x_gh exp(λ s_g φ_1ℓ + Σ_r d_ghr φ_rℓ) / S_ℓ,   S_ℓ the sum of the same over g,
-    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1.5),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-t(SCALE),  log κ ~ U.
+    x_gh ~ Gamma(α_gh),  λ ~ U(0, 1.5),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-t(scale_r),  log κ ~ U.
 
 φ_1 is the band's score and φ_2 its bend (`frame`), both centred in each predicted class, so that
 x_·h/Σx ~ Dir(α_·h) speaks of its middle: the prior of `joint`. s_g is the slope of the log odds of
@@ -49,7 +49,7 @@ from trueup.numerics.arrays import Floats, Integers
 
 __all__ = ["CHAINS", "Changed", "Columns", "curve", "learn_columns"]
 
-SCALE, DF = 0.1, 4.0
+SLOPE, SCALE, DF = 0.3, 0.1, 4.0
 """Scale and degrees of freedom of υ, per standard deviation of the score. With the tails of a
 Cauchy, three audited units of a class leave bends open that send half of all value to it."""
 BEYOND = 1.5
@@ -120,7 +120,7 @@ def learn_columns(
     nu = rng.random(C) if J > 1 else np.zeros(C)
     tables = tables_of(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
-    d, upsilon, lam = np.zeros((C, K, H, R)), np.full((C, R), SCALE), BEYOND * rng.random(C)
+    d, upsilon, lam = np.zeros((C, K, H, R)), np.tile(scales(R), (C, 1)), BEYOND * rng.random(C)
     b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
@@ -320,12 +320,18 @@ def _stretch(
     )
 
 
+def scales(R: int) -> Floats:
+    """The scales of υ: that of the slope in the value, then those of the other functions."""
+    return np.array([SLOPE, *[SCALE] * (R - 1)])
+
+
 def log_half_t(upsilon: Floats) -> Floats:
     """Log prior density of υ, up to a constant."""
-    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / SCALE) ** 2 / DF))
+    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / scales(upsilon.shape[-1])) ** 2 / DF))
 
 
 def _half_t(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:
     """Draw υ given the squares of its coefficients; a half-t prior is two gammas (Wand 2011)."""
-    nu = (SCALE**-2 + DF / upsilon**2) / rng.standard_gamma((DF + 1) / 2, upsilon.shape)
+    scale = scales(upsilon.shape[-1])
+    nu = (scale**-2 + DF / upsilon**2) / rng.standard_gamma((DF + 1) / 2, upsilon.shape)
     return np.sqrt((DF / nu + squares / 2) / rng.standard_gamma((terms + DF) / 2, upsilon.shape))

@@ -26,6 +26,10 @@ FACTOR, SEEN = 3.0, 3.7
 standard errors at which `values_differ` sees it nine times in ten."""
 LEAST = 2
 """Audited units that a class needs on either side to be compared."""
+THIN = 3
+"""Audited units behind half of a predicted total; fewer tell nothing of its largest units. With
+lognormal values (σ = 1.5) and errors that rise with size, intervals of 300 audited units at random
+covered 60 to 80%."""
 
 
 def values_differ(counts: Counts) -> Evidence | None:
@@ -174,6 +178,39 @@ def far_means(u: Floats, v: Floats, counts: Counts) -> list[str]:
         "totals a lot, and the interval may be too narrow. Draw the test set within size classes "
         "(`drawn_within`), or compare with method='difference' from a random test set."
     ]
+
+
+def thin_half(counts: Counts) -> str | None:
+    """Say which half of a predicted total rests on fewer than THIN audited units, if one does.
+
+    Its units are the largest. None if values are not in bands, or some are negative.
+    """
+    if counts.bands is None or counts.bands.u_hat is None or counts.signed:
+        return None
+    cells, found = counts.bands.unscored(), []
+    assert cells.u_hat is not None
+    each = (cells.n.sum(axis=0), cells.v_hat, cells.u_hat)
+    for label, n, v, u in zip(
+        counts.predicted, *(x.reshape(counts.L, -1) for x in each), strict=True
+    ):
+        if u.sum() <= 0:
+            continue
+        order = np.argsort(-u / np.maximum(v, 1), kind="stable")
+        last = int(np.searchsorted(np.cumsum(u[order]), u.sum() / 2))
+        top = order[: last + 1]
+        found.append((int(n[top].sum()), int(v[top].sum()), label))
+    audited, units, label = min(found, key=lambda x: x[0], default=(THIN, 0, None))
+    if audited >= THIN or audited == units:
+        return None
+    of_them = (
+        f"only {audited} of them {'was' if audited == 1 else 'were'}" if audited else "none was"
+    )
+    return (
+        f"Half of the total predicted {label!r} is in {units:,} units, and {of_them} audited: that "
+        "hardly tells whether large units are predicted as well as small ones. If they are not, "
+        "the interval may be too narrow. Label more large units: draw them by size, or within size "
+        "classes."
+    )
 
 
 def trend(n: Floats, units: Floats, z: Floats) -> Floats | None:
