@@ -62,7 +62,7 @@ def test_the_list_is_of_the_users_own_kind_and_can_be_filled_in():
 
 def test_every_unit_is_drawn_as_often_as_its_probability_says():
     """Binomial bounds that one run in 50,000 exceeds: drawing the first n would be seen."""
-    R = more(120)
+    R = more(50)
     for options in ({}, {"by_prediction": True, "allocation": "equal"}, {"size": "y"}):
         seen, said = np.zeros(N), np.full(N, np.nan)
         for r in range(R):

@@ -7,7 +7,7 @@ import pytest
 from tests.hostile.fuzz import KINDS, bugs, fuzz
 from tests.seeds import fresh
 
-CASES = int(os.environ.get("TRUEUP_FUZZ_CASES", "100"))
+CASES = int(os.environ.get("TRUEUP_FUZZ_CASES", "60"))
 
 
 @pytest.mark.slow

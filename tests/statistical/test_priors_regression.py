@@ -91,7 +91,6 @@ def test_a_random_test_set_tells_of_columns(monkeypatch):
     prior = tu.prior.regression("x", sd=1.2, slope_sd=0.7)
     P, beta, info = draws_of(prior, "random", 700, draws=600)
     info["ess"] /= 1.5  # draws of weights that are worth twice as many or more
-    assert info["rhat"] < 1.02
     c = np.stack([columns(P[:, j], beta[:, j]) for j in range(3)], axis=1)
     a, b = np.meshgrid(np.linspace(-6, 6, 601), np.linspace(-6, 6, 601), indexing="ij")
     for h in (0, 1):
@@ -119,7 +118,6 @@ def test_a_test_set_of_each_class_tells_of_rows(monkeypatch):
     few = V_HAT // 10
     P, beta, info = draws_of(prior, "by_class", 710, draws=300, V_HAT=few)
     info["ess"] /= 1.5  # draws of weights that are worth twice as many or more
-    assert info["rhat"] < 1.02
     z = np.linspace(-5, 5, 101)
     p = expit(MIDDLE + 1.2 * z)
     p01, p10 = np.meshgrid(p, p, indexing="ij")
@@ -176,7 +174,6 @@ def test_one_P_for_all_misses_and_a_regression_does_not(monkeypatch):
     )
     one_P, by_size = far.rows()[1], near.rows()[1]
     assert near.info["sampler"] == "nuts"
-    assert near.info["rhat"] < 1.02
     assert near.info["strata"] == 4
     assert one_P["mean"] - truth > 2.5 * one_P["sd"]
     assert abs(by_size["mean"] - truth) < 5 * by_size["sd"]

@@ -112,7 +112,8 @@ def test_every_section_sees_intervals_that_lie_too_high(section):
     """Any scenario of it: not one of its figures covers then."""
     pytest.importorskip("sklearn")
     mine = [x for x in every_scenario()[0] if x.section == section]
-    chosen = replace(mine[fresh(4).integers(len(mine))], replications=1)
+    few = [x for x in mine if x.factors.get("n", 0) < 1000]  # groups with more take 10 s
+    chosen = replace(few[fresh(4).integers(len(few))], replications=1)
     tally = run_scenario(chosen, seed(5), planted(too_high))
     assert tally.covered.max() < 0.2, str(chosen)  # groups that were audited completely are exact
 
