@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pytest
 
 import trueup as tu
 
@@ -41,6 +42,7 @@ def messages() -> Iterator[str]:
     yield from _options()
     yield from _periods()
     yield from _few_errors()
+    yield from _large_units()
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
@@ -187,6 +189,26 @@ def _few_errors() -> Iterator[str]:
     sums, squares = [[34, 6], [3, 37]], [[102, 18], [6, 74]]
     whole = ([300, 700], [600, 900], [2000, 2500])
     yield from warned(tu.correct_counts, n, *whole, sums, squares, seed=1)
+
+
+def _large_units() -> Iterator[str]:
+    """One unit of a thousand has half of a total, unaudited; chains; strata without an error."""
+    population = pl.DataFrame({"predicted": ["a", "b"] * 500, "y": [1.0, 1.0] * 499 + [1.0, 600.0]})
+    cells = (("a", "a", 30), ("a", "b", 6), ("b", "a", 6), ("b", "b", 30))
+    rows = [(h, s, 1.0) for h, s, times in cells for _ in range(times)]
+    test = pl.DataFrame(rows, schema=["predicted", "true", "y"], orient="row")
+    yield from warned(tu.correct, population, test, value="y", seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trueup.estimate.cell_totals.RHAT", 0.5)
+        patch.setattr("trueup.estimate.cell_totals.MOST_BATCHES", 1)
+        said = warned(tu.correct, population, test, value="y", seed=1)
+        yield next(words for words in said if "R-hat" in words)
+    regions = ["n", "n", "s", "s"] * 250, ["n" if h == s else "s" for h, s, _ in rows]
+    tables = (
+        table.with_columns(region=pl.Series(region))
+        for table, region in zip((population, test), regions, strict=True)
+    )
+    yield from warned(tu.correct, *tables, drawn_within="region", method="difference")
 
 
 def _no_answer() -> Iterator[str]:

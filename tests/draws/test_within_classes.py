@@ -77,7 +77,7 @@ def test_without_units_the_scale_of_slopes_is_as_its_prior(rng):
     sweeps = islice(cells, 50, 50 + more(300))
     upsilon = np.stack([state.upsilon[:, 0] for state, _, _ in sweeps], axis=1)
     for times in (1, 3):
-        above = (upsilon > times * SCALE).astype(float)
+        above = (upsilon > times * scales(1)[0]).astype(float)
         p = 2 * stats.t.sf(times, DF)
         assert abs(above.mean() - p) < 5 * np.sqrt(p * (1 - p) / ess(above))
 
