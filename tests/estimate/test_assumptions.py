@@ -245,3 +245,31 @@ def test_by_class_totals_hold_where_wrong_units_are_larger(rng):
         assert est.draws.sum(axis=1) == pytest.approx(y.sum())
         row = est.rows()[1]
         assert abs(row["mean"] - y[s == 1].sum()) < 5 * row["sd"]
+
+
+@pytest.mark.usefixtures("short_chains", "few_draws")
+def test_half_a_total_behind_hardly_any_audited_unit_is_told():
+    """Ten units in a thousand have most of the value. Planted bug: audited units of any size."""
+    y = np.where(np.arange(1000) % 100 == 0, 500.0, 1.0 + np.arange(1000) % 7)
+    population = pa.table({"predicted": np.arange(1000) // 500, "y": y})
+    small = np.flatnonzero(y < 100)[::9]
+    for large, told in ((0, True), (2, True), (5, False)):
+        some = np.append(small, np.flatnonzero(y > 100).reshape(2, 5)[:, :large].ravel())
+        s = np.where(some % 6 == 1, 1 - some // 500, some // 500)
+        test = pa.table({"predicted": some // 500, "true": s, "y": y[some]})
+        est = tu.correct(population, test, value="y", design="by_prediction", seed=1)
+        assert any("Half of the total" in x for x in est.info["warnings"]) == told
+
+
+@pytest.mark.usefixtures("short_chains", "few_draws")
+def test_strata_without_an_audited_error_are_told():
+    """The textbook's variance is 0 there: 95% intervals covered 66% with more than half of it."""
+    h, region = np.arange(600) % 2, np.arange(600) // 300
+    wrong = (np.arange(600) % 5 == 0) & (region == 1)
+    test = np.arange(0, 600, 7)
+    columns = {"predicted": h, "region": region, "true": np.where(wrong, 1 - h, h)}
+    tables = pa.table(columns).drop(["true"]), pa.table({k: x[test] for k, x in columns.items()})
+    for method in ("difference", "auto"):
+        est = tu.correct(*tables, drawn_within="region", method=method, seed=1)
+        told = any("do not vary" in x for x in est.info["warnings"])
+        assert told == (method == "difference")

@@ -111,7 +111,13 @@ def valued(what: str, factor: float, sigma: float, rng: Rng, N: int = 20_000) ->
     """Return lognormal values: misclassified units (`error`) or a class `factor` times as large.
 
     `signed` are profits: a third of the units lose, misclassified ones `factor` times as much.
+    With `rising`, the log odds of a false positive rise by `factor` per standard deviation of size.
     """
+    if what == "rising":
+        z, s = rng.standard_normal(N), (rng.random(N) < 0.12).astype(int)
+        wrong = np.where(s == 1, 0.15, 1 / (1 + np.exp(4.5 - factor * z)))
+        s_hat = np.where(rng.random(N) < wrong, 1 - s, s)
+        return {"true": s, "predicted": s_hat, "y": np.exp(sigma * z)}
     s = (rng.random(N) < (0.05 if what == "class" else 0.2)).astype(int)
     rate = np.where(s == 1, 0.1, 0.01) if what == "class" else 0.1
     s_hat = np.where(rng.random(N) < rate, 1 - s, s)
