@@ -295,9 +295,7 @@ def test_fifteen_classes_and_many_groups_fit(rng, tmp_path, monkeypatch):
     )
     audited = rng.choice(N, 900, replace=False)
     test_set = pl.DataFrame({"unit": audited, "true": names[s[audited]]})
-    est = tu.correct(
-        predictions, test_set, by="group", id="unit", pooling="complete", draws=100
-    )
+    est = tu.correct(predictions, test_set, by="group", id="unit", pooling="complete", draws=100)
     path = est.report(tmp_path / "big.html")
     assert path.stat().st_size < 2_000_000
     text = path.read_text(encoding="utf-8")
