@@ -339,13 +339,13 @@ def test_audited_units_inform_unless_they_were_chosen_by_class(rng, differ):
     """Two groups with the same predictions; all units audited in one of them are of class 1."""
     n = np.array([[[0, 0], [0, 30]], [[20, 10], [0, 0]]])
     data = make_counts(n, [[330, 360], [330, 360]])
-    whole = whole_of(repeat(P2, 2000), data, rng)
+    whole = whole_of(repeat(P2, 800), data, rng)
     apart = []
     for inform in (True, False):
         options = {"audited_inform": inform, "rates_differ": differ}
         draws = correct_groups(whole, data, rng, **options).draws[:, :, 1]
         apart.append((draws[:, 0] - 30 - draws[:, 1]).mean() / draws[:, 0].std())
-    assert apart[0] - apart[1] > 0.5  # draws have errors of 0.03
+    assert apart[0] - apart[1] > 0.5  # draws have errors of 0.05
 
 
 @pytest.mark.usefixtures("short_chains")
@@ -439,14 +439,14 @@ def test_mid_quantiles_follow_their_definition(rng):
 
 
 def test_the_concentration_is_learned(rng):
-    """With P = 1 the classes are seen: 400 groups tell κ to about 7%."""
-    P, B = repeat(np.eye(2), 200), 400
+    """With P = 1 the classes are seen: 150 groups tell κ to about 12%."""
+    P, B = repeat(np.eye(2), 200), 150
     for kappa in (3.0, 30.0):
         v = rng.binomial(500, rng.beta(0.2 * kappa, 0.8 * kappa, B))
         v_hat = np.stack([500 - v, v], axis=1)
         beta = base_rates(np.clip(P, 1e-6, 1), v_hat.sum(axis=0))
         prior = fit_groups(P, beta, v_hat, np.zeros((B, 2)), rng)
-        assert abs(np.log(np.median(prior.kappa) / kappa)) < 5 * 0.08
+        assert abs(np.log(np.median(prior.kappa) / kappa)) < 5 * 0.13
         assert abs(prior.mu[:, 1].mean() - 0.2) < 5 * np.sqrt(0.16 / (kappa + 1) / B) * 1.5
 
 

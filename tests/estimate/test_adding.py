@@ -42,7 +42,7 @@ def add(est, *tables, **options):
         return est.add(*tables, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"value": "y"}, {"value": "y", "id": "id"}])
+@pytest.mark.parametrize("options", [{}, {"value": "y", "id": "id"}])
 def test_the_longer_series_is_that_of_the_whole_table(tables, options, tmp_path):
     table, test, late = tables
     whole = correct(table, pl.concat([test, late]), **options)

@@ -196,11 +196,10 @@ def test_a_class_far_larger_than_the_others_is_told(design):
 def test_constrained_says_that_a_class_was_audited_in_full():
     """`full` has 87 (40–113) and 293 (267–340), by quadrature in the issue."""
     known_cases = [[20, 0, 0], [0, 26, 4], [0, 2, 28]], [20, 95, 285]
-    paper = tu.correct_counts(
-        *known_cases, design="by_class", method="constrained", draws=400, seed=1
-    )
+    options = {"design": "by_class", "draws": 1000, "seed": 1}
+    paper = tu.correct_counts(*known_cases, method="constrained", **options)
     assert any("was audited" in x for x in paper.info["warnings"])
-    est = tu.correct_counts(*known_cases, design="by_class", draws=1000, seed=1)
+    est = tu.correct_counts(*known_cases, **options)
     assert not any("was audited" in x for x in est.info["warnings"])
     assert est.info["method"] == "full"
     assert [row["estimate"] for row in est.rows()] == pytest.approx([20, 87, 293], abs=4)

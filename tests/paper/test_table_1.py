@@ -107,7 +107,7 @@ def test_quadrature_knows_a_mean_by_hand():
 @pytest.mark.parametrize("name", PRIORS)
 def test_constrained_means_are_the_exact_ones(name, rng):
     """The other prior, a transposed test set or no constraint is many errors away."""
-    population, R = webshops(), 1000
+    population, R = webshops(), 500
     P = np.array([[1 - ERROR_RATE, ERROR_RATE], [ERROR_RATE, 1 - ERROR_RATE]])
     options = {"replications": R, "seed": int(rng.integers(2**32))}
     predictions = simulate(
