@@ -198,13 +198,12 @@ def thin_half(counts: Counts) -> str | None:
         order = np.argsort(-u / np.maximum(v, 1), kind="stable")
         last = int(np.searchsorted(np.cumsum(u[order]), u.sum() / 2))
         top = order[: last + 1]
-        found.append((int(n[top].sum()), int(v[top].sum()), label))
+        if n[top].sum() < v[top].sum():
+            found.append((int(n[top].sum()), int(v[top].sum()), label))
     audited, units, label = min(found, key=lambda x: x[0], default=(THIN, 0, None))
-    if audited >= THIN or audited == units:
+    if audited >= THIN:
         return None
-    of_them = (
-        f"only {audited} of them {'was' if audited == 1 else 'were'}" if audited else "none was"
-    )
+    of_them = ("none was", "only one of them was", "only two of them were")[audited]
     return (
         f"Half of the total predicted {label!r} is in {units:,} units, and {of_them} audited: that "
         "hardly tells whether large units are predicted as well as small ones. If they are not, "
