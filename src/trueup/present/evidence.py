@@ -85,7 +85,7 @@ def over_time(est: Estimate) -> str:
     if est.info["drift"] is None:
         return "error rates are taken to be the same in all periods"
     points = 100 * est.info["drift"]
-    return f"error rates are taken to drift, a recall by about {points:.2g} points in one period"
+    return f"error rates may drift, a recall by about {points:.2g} points in one period"
 
 
 def drawn(est: Estimate) -> str:

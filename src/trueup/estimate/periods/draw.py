@@ -1,8 +1,8 @@
 """Periods: audits of some of them, error rates for all, base rates that walk from one to the next.
 
 An audited period has all that a random test set tells of it; the others have its error rates. With
-several audits that differ, error rates drift as fast as these show. The joint
-draws of all periods give levels, changes and growth (see docs/periods.md).
+several audits, error rates drift as fast as these leave open. The joint draws of all periods
+give levels, changes and growth (see docs/periods.md).
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from trueup.aggregate.series import totals_of_periods
 from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts, split
 from trueup.draws.settings import Settings
-from trueup.estimate.periods import rates
+from trueup.estimate.periods import drift, rates
 from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.base_rate_walk import find_path, softmax
 from trueup.numerics.dirichlet import draw_dirichlet
@@ -76,7 +76,7 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
     v, a = rest.v_hat.astype(float), counts.n.sum(axis=2) * float(settings.from_population)
     size = _size(len(at), counts.K, PARTICLES)
     seen = len(at) - assumed.ahead
-    P, drift = _rates(counts, at, settings, size, assumed)
+    P, moves = _rates(counts, at, settings, size, assumed)
     _tell(settings, 0.3)
     path, sigma = rates.draw_path(P, v, a, np.diff(at), rng, seen)
     some = []
@@ -89,7 +89,7 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
     unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v[:seen], rng)
     one = P if P.ndim == 3 else None
     return Series(
-        u + known, M.sum(axis=3), M.sum(axis=1), one, float(min(size, R)), sigma, drift, unlike,
+        u + known, M.sum(axis=3), M.sum(axis=1), one, float(min(size, R)), sigma, moves, unlike,
         _above(P[:SOME], v),
     )  # fmt: skip
 
@@ -103,21 +103,29 @@ def _rates(
     """
     audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
     n, alpha, rng = counts.n[audited], settings.prior.alpha, settings.rng
-    together = [[i] for i in range(len(n))] if assumed.differ else [[*range(len(n))]]
     if settings.from_population:
         v_hat = counts.v_hat.astype(float)[: len(at) - assumed.ahead]
         q = rates.draw_predicted(v_hat, np.diff(at)[: len(v_hat) - 1], size, rng)[:, audited]
-        random = settings.design == "random"
-        drawn = [rates.draw_rates(n[some], q[:, some], alpha, rng, random) for some in together]
+
+    def draw(some: list[int], alpha: Floats) -> Floats:
+        if not settings.from_population:
+            return draw_dirichlet(alpha + n[some].sum(axis=0), size, rng)
+        return rates.draw_rates(n[some], q[:, some], alpha, rng, settings.design == "random")
+
+    one = draw([*range(len(n))], alpha)
+    given = drift.drift_given(one, assumed.drift)
+    if len(n) > 1:
+        axis = 0 if settings.from_population else 1  # the prior units of each audit are as all are
+        usual = alpha + n.sum(axis=0)
+        usual *= alpha.sum(axis=axis, keepdims=True) / usual.sum(axis=axis, keepdims=True)
+        each = np.stack([draw([a], usual) for a in range(len(n))], axis=1)
+        x, step = drift.learn_drift(each, at[audited], given, rng)
+        P = drift.moved(one, each if assumed.differ else one[:, None], x)
+    elif assumed.drift:
+        P, step = one[:, None], np.tile(given, (size, 1))
     else:
-        drawn = [draw_dirichlet(alpha + n[some].sum(axis=0), size, rng) for some in together]
-    if not assumed.differ and not assumed.drift:
-        return drawn[0], None
-    P = np.stack(drawn * (1 if assumed.differ else len(n)), axis=1)
-    step = rates.drift_given(P, assumed.drift)
-    if assumed.differ:
-        step = np.maximum(step, rates.drift_seen(P, at[audited], n.sum(axis=2)))
-    return rates.drifting(P, at[audited], at, step, rng), rates.in_points(P, step)
+        return one, None
+    return drift.drifting(P, at[audited], at, step, rng), drift.in_points(P, step)
 
 
 def _size(T: int, K: int, most: int) -> int:

@@ -6,8 +6,7 @@ neighbours', as they walk like base rates. So P_gh ∝ c_gh q_h over h, and one 
 periods. What the other periods would add about c is not used (the model is "cut" there: Plummer
 2015). It is little, and K² numbers that all periods inform could not be learned in seconds.
 
-Audits that differ have a P each. Between two of them log odds are interpolated, and besides log
-odds of recalls walk, with the step that the audits show or that is given (`drift`).
+With several audits recalls may drift: see `drift.py`.
 """
 
 import numpy as np
@@ -70,54 +69,3 @@ def _draw_steps(log_likelihood: Floats, size: int, rng: Rng) -> Integers:
     weight = log_likelihood + np.log(STEPS) - np.log1p((STEPS / USUAL) ** 2)
     weight = np.exp(weight - weight.max())
     return np.asarray(rng.choice(len(STEPS), size, p=weight / weight.sum()))
-
-
-def drift_seen(P: Floats, audits: Floats, units: Integers) -> Floats:
-    """Return how far log odds of recalls (K,) step in one period, from the P of each audit.
-
-    P is (R, A, K, K). The step is one for all classes: its square is the mean squared change from
-    audit to audit, by `units` (A, K), the test units of each class.
-    """
-    recall = _recalls(P)
-    odds = np.log(recall / (1 - recall)).mean(axis=0)
-    change = np.diff(odds, axis=0) / np.sqrt(np.diff(audits))[:, None]
-    weight = np.minimum(units[1:], units[:-1]) + 1e-9
-    return np.full(P.shape[-1], np.sqrt((weight * change**2).sum() / weight.sum()))
-
-
-def drift_given(P: Floats, drift: float) -> Floats:
-    """Return the step of log odds (K,) at which every recall moves by `drift` in one period."""
-    return np.asarray(drift / _slope(P))
-
-
-def in_points(P: Floats, step: Floats) -> float:
-    """Return how far a recall moves in one period, in the class where it moves most."""
-    return float((step * _slope(P)).max())
-
-
-def drifting(P: Floats, audits: Floats, at: Floats, step: Floats, rng: Rng) -> Floats:
-    """Return rates for every period (R, T, K, K) from those of each audit (R, A, K, K).
-
-    Between two audits log odds are interpolated, outside they stay. Log odds of recalls walk
-    besides, with `step` (K,) for one period; the walk is 0 in every audit.
-    """
-    share = np.stack([np.interp(at, audits, one) for one in np.eye(len(audits))], axis=1)
-    R, K = len(P), P.shape[-1]
-    gaps = np.concatenate([[0.0], np.diff(at)])
-    walk = np.cumsum(rng.standard_normal((R, len(at), K)) * np.sqrt(gaps)[:, None], axis=1)
-    walk -= np.einsum("ta,rag->rtg", share, walk[:, np.searchsorted(at, audits)])
-    rows = np.einsum("ta,ragh->rtgh", share, np.log(np.maximum(P, 1e-12)))
-    rows[:, :, np.arange(K), np.arange(K)] += step * walk
-    rows = np.exp(rows - rows.max(axis=3, keepdims=True))
-    return np.asarray(rows / rows.sum(axis=3, keepdims=True))
-
-
-def _recalls(P: Floats) -> Floats:
-    return np.clip(np.diagonal(P, axis1=-2, axis2=-1), 1e-6, 1 - 1e-6)
-
-
-def _slope(P: Floats) -> Floats:
-    """How far each recall (K,) moves where its log odds move by 1, but 0.01 at least."""
-    recall = _recalls(P)
-    moves = (recall * (1 - recall)).reshape(-1, P.shape[-1]).mean(axis=0)
-    return np.asarray(np.maximum(moves, 0.01))
