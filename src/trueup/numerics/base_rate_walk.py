@@ -35,7 +35,7 @@ deviations where a period has 200 units."""
 
 
 class Seen(NamedTuple):
-    """What a path must fit: P for every period, v and a, and the walk: its start and σ² (R,)."""
+    """What a path must fit: P, v and a, and the walk: its start and σ² (R,)."""
 
     rates: Floats
     v: Floats
@@ -47,26 +47,36 @@ class Seen(NamedTuple):
     def together(self, x: Floats) -> Floats:
         """Log density (R,) of what changes when all periods move by the same step."""
         beta = softmax(x)
-        q = np.einsum("rtg,rtgh->rth", beta, self.rates)
+        q = self._predicted(beta, slice(None))
         fit = (self.v * np.log(np.maximum(q, 1e-300))).sum(axis=(1, 2))
         fit += (self.a * np.log(np.maximum(beta, 1e-300))).sum(axis=(1, 2))
         return np.asarray(fit - 0.5 * np.einsum("ri,ij,rj->r", x[:, 0], self.start, x[:, 0]))
 
-    def near(self, x: Floats, t: int, now: Floats) -> Floats:
-        """Log density (R,) of what depends on period t, up to a constant, if it is at `now`."""
+    def near(self, x: Floats, which: slice, now: Floats) -> Floats:
+        """Log density (R, t) of what depends on each of some periods, if they are at `now`.
+
+        Each up to a constant; no two of them may be neighbours.
+        """
         beta = softmax(now)
-        q = np.einsum("rg,rgh->rh", beta, self.rates[:, t])
-        fit = np.log(np.maximum(q, 1e-300)) @ self.v[t]
-        fit += np.log(np.maximum(beta, 1e-300)) @ self.a[t]
-        if t == 0:
-            fit -= 0.5 * ((now @ self.start) * now).sum(axis=1)
-        for other, gap in ((t - 1, t - 1), (t + 1, t)):
-            if 0 <= other < x.shape[1]:
-                jump = now - x[:, other]
-                # jump (I + 11ᵀ)⁻¹ jump = |jump|² − (Σ jump)²/K
-                size = (jump * jump).sum(axis=1) - jump.sum(axis=1) ** 2 / beta.shape[1]
-                fit -= 0.5 * size / (self.variance * self.gaps[gap])
+        fit = (self.v[which] * np.log(np.maximum(self._predicted(beta, which), 1e-300))).sum(axis=2)
+        if self.a[which].any():
+            fit += (self.a[which] * np.log(np.maximum(beta, 1e-300))).sum(axis=2)
+        if which.start == 0:
+            fit[:, 0] -= 0.5 * ((now[:, 0] @ self.start) * now[:, 0]).sum(axis=1)
+        T = x.shape[1]
+        at = np.arange(T)[which]
+        for some, other, gap in ((at > 0, at - 1, at - 1), (at < T - 1, at + 1, at)):
+            jump = now[:, some] - x[:, other[some]]
+            # jump (I + 11ᵀ)⁻¹ jump = |jump|² − (Σ jump)²/K
+            size = (jump * jump).sum(axis=2) - jump.sum(axis=2) ** 2 / beta.shape[2]
+            fit[:, some] -= 0.5 * size / (self.variance[:, None] * self.gaps[gap[some]])
         return np.asarray(fit)
+
+    def _predicted(self, beta: Floats, which: slice) -> Floats:
+        """Shares of the predicted classes where those of the true ones are `beta` (R, t, K)."""
+        if self.rates.ndim == 3:  # one matrix product for all periods
+            return np.asarray(beta @ self.rates)
+        return np.asarray((beta[:, :, None] @ self.rates[:, which])[:, :, 0])
 
 
 class Path(NamedTuple):
@@ -106,21 +116,21 @@ class Path(NamedTuple):
             later = z + np.einsum("rij,rj->ri", self.ahead[t], later)
             found[:, t] = self.x[:, t] + later
         for _ in range(SWEEPS):
-            for t in range(T):
-                self._move(found, t, rng)
+            for first in range(min(T, 2)):  # every other period: they are independent
+                self._move(found, slice(first, None, 2), rng)
             step = np.einsum("rij,rj->ri", self.common, rng.standard_normal((R, k)))
             new = found + step[:, None]
             take = np.log(rng.random(R)) < self.seen.together(new) - self.seen.together(found)
             found[take] = new[take]
         return softmax(found)
 
-    def _move(self, x: Floats, t: int, rng: Rng) -> None:
-        """Take one Metropolis step of period t, in place."""
-        R, _, k = x.shape
-        now = x[:, t]
-        new = now + np.einsum("rij,rj->ri", self.own[:, t], rng.standard_normal((R, k)))
-        gain = self.seen.near(x, t, new) - self.seen.near(x, t, now)
-        x[:, t] = np.where((np.log(rng.random(R)) < gain)[:, None], new, now)
+    def _move(self, x: Floats, which: slice, rng: Rng) -> None:
+        """Take one Metropolis step of some periods, in place."""
+        now = x[:, which]
+        z = rng.standard_normal(now.shape)
+        new = now + (self.own[:, which] @ z[..., None])[..., 0]
+        gain = self.seen.near(x, which, new) - self.seen.near(x, which, now)
+        x[:, which] = np.where((np.log(rng.random(gain.shape)) < gain)[..., None], new, now)
 
 
 def softmax(x: Floats) -> Floats:
@@ -169,7 +179,7 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     log_walk = 0.5 * np.linalg.slogdet(start)[1] + 0.5 * sum(
         np.linalg.slogdet(step / gap)[1] for gap in gaps
     )
-    seen = Seen(rates, v, a, start, sigma**2, gaps)
+    seen = Seen(P, v, a, start, sigma**2, gaps)
     energy = np.zeros(R)
     for t, gap in enumerate(gaps):
         jump = x[:, t + 1] - x[:, t]

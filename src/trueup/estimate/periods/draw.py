@@ -26,9 +26,9 @@ PARTICLES = 1000
 """Draws of the error rates; those of the base rates and units share them out."""
 WORK = 1.2e8
 """Draws of P, times periods, times K³, that are not more than about ten seconds of work."""
-UNLIKE, SOME = 30.0, 400
-"""Chi² of a period's predictions, at the best base rates, that is beyond chance under 98 in 100 of
-so many draws of the error rates."""
+UNLIKE, SOME = 30.0, 100
+"""Chi² of a period's predictions, at the best base rates, that is beyond chance under 98 of so many
+draws of the error rates."""
 
 
 class Series(NamedTuple):
@@ -90,7 +90,7 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
     one = P if P.ndim == 3 else None
     return Series(
         u + known, M.sum(axis=3), M.sum(axis=1), one, float(min(size, R)), sigma, moves, unlike,
-        _above(P[:SOME], v),
+        _above(P[: 4 * SOME], v),
     )  # fmt: skip
 
 
