@@ -2,6 +2,7 @@
 
     python studies/scores.py                                   # random test sets, n = 100 and 500
     python studies/scores.py --design shifted --sizes 50,200   # balanced test sets from elsewhere
+    python studies/scores.py --design shifted --quapy          # and QuaPy's quantifiers
     python studies/scores.py --design by_score --sizes 100     # labels drawn by score
     python studies/scores.py --exact --sizes 100               # their design variance, no estimate
     python studies/scores.py --cost                            # what the scan costs with a score
@@ -59,6 +60,7 @@ class Case(NamedTuple):
     design: str
     number: int
     seed: int
+    quapy: bool = False
 
 
 def population(name: str, N: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -229,6 +231,11 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
     else:
         add("EM", N * em(P[inside], P[i].mean(axis=0)), nothing, nothing)
     add("PCC", P[inside].sum(axis=0), nothing, nothing)
+    if case.quapy:
+        from quapy_peers import quapy_answers
+
+        for name, shares in quapy_answers(h, P, s, i, inside).items():
+            add(name, *(N * x for x in shares))
     return found
 
 
@@ -286,6 +293,7 @@ def main() -> None:
     ask.add_argument("--only", default=None)
     ask.add_argument("--sizes", default="100,500")
     ask.add_argument("--design", choices=["random", "shifted", "by_score"], default="random")
+    ask.add_argument("--quapy", action="store_true", help="see quapy_peers.py; shifted only")
     ask.add_argument("--seed", type=int, default=None)
     ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
     ask.add_argument("--exact", action="store_true", help="design variances, drawn by score")
@@ -300,6 +308,9 @@ def main() -> None:
         print_exact(given, seed)
         return
     own = {"random": ["PPI++", "PCC"], "shifted": ["EM", "PCC"], "by_score": []}[given.design]
+    if given.quapy and given.design != "shifted":
+        ask.error("--quapy needs --design shifted")
+    own += ["BayesianCC", "BayesianKDEy", "PQ"] if given.quapy else []
     ways = ["score", *WAYS, *own] if own else ["drawn", "spoilt"]
     only = given.only.split(",") if given.only else [*SETS, *(() if own else TRAINED)]
     print(
@@ -312,7 +323,8 @@ def main() -> None:
         for n in map(int, given.sizes.split(",")):
             for name in only:
                 seeds = np.random.SeedSequence([seed, n]).generate_state(given.replications)
-                cases = [Case(name, n, given.design, r, int(x)) for r, x in enumerate(seeds)]
+                cases = [Case(name, n, given.design, r, int(x), given.quapy)
+                         for r, x in enumerate(seeds)]  # fmt: skip
                 found = list(pool.map(replicate, cases))
                 cells = line(name, found, ways)
                 hard = np.mean([x["hard"][1] for x in found])

@@ -113,17 +113,17 @@ def test_recalls_move_and_wrong_predictions_keep_their_shape(rng):
 
 
 def test_growth_is_covered_where_two_small_audits_do_not_see_the_drift(rng, monkeypatch):
-    """A recall falls by 10 points: nearly all intervals cover, and none if all audits had one P."""
+    """A recall falls by 5 points: 98% of intervals cover, and 8% if all audits have one P."""
     monkeypatch.setattr(draw, "PARTICLES", 400)
     covered = 0
     for _ in range(8):
-        rates = [np.array([[r, 1 - r], [0.1, 0.9]]) for r in (0.8, 0.75, 0.7)]
-        table, test = series(rng, [0.3] * 3, 8000, {1: 100, 3: 100}, rates)
+        rates = [np.array([[r, 1 - r], [0.1, 0.9]]) for r in (0.8, 0.775, 0.75)]
+        table, test = series(rng, [0.3] * 3, 16_000, {1: 100, 3: 100}, rates)
         true = [int((table.filter(table["month"] == t)["true"] == 0).sum()) for t in (1, 3)]
         draws = correct(table, test, draws=400).draws[:, [0, 2], 0]
         low, high = np.quantile(draws[:, 1] / draws[:, 0], [0.025, 0.975])
         covered += low <= true[1] / true[0] <= high
-    assert covered >= 4
+    assert covered >= 5
 
 
 @pytest.mark.usefixtures("few_particles")

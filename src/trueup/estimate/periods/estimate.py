@@ -26,10 +26,10 @@ from trueup.text import listed
 LIKELY = 0.05
 """Audits that differ with a smaller p-value: that is said, and wrong predictions of a class are
 shared out in each period as in its own audits, not as in all."""
-SEEN, MUCH = 2.8, 0.3
+SEEN, MUCH = 2.8, 0.2
 """Standard errors of a change that is seen four times in five, and a change for which intervals do
-not allow unless it is seen: 90% of intervals of growth covered where a recall fell by 20 points
-between two audits of 100 (30 series)."""
+not allow unless it is seen: where a recall fell by 20 points between two audits of 100, 67% of
+intervals of growth covered (30 series)."""
 
 
 def estimate_periods(
