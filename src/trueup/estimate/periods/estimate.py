@@ -197,9 +197,9 @@ def _assumed(
         points = 100 * min(seen[g], p[g])  # a recall can fall to 0 at most
         return [
             f"The audits of {of} do not differ by more than chance, and intervals allow for a "
-            f"drift that is not seen, but not for any. With {total[g]:,} test units of class "
-            f"{classes[g]!r}, even a recall that falls by {points:.0f} points may not be seen, and "
-            "growth may then be wrong. Audit more units of that class."
+            f"small drift only. With {total[g]:,} test units of class {classes[g]!r}, even a "
+            f"recall that falls by {points:.0f} points may not be seen, and growth may then be "
+            "wrong. Audit more units of that class."
         ]
     where = f"only period {named[0]!r} was audited"
     if settings.design == "shifted":

@@ -75,8 +75,8 @@ class NextAudit(Plan):
         lines = [
             f"Half-width of the {info['interval']:.0%} interval of the {what} of "
             f"{self.interest!r}, about {short(info['level'])} in {info['last']},",
-            f"by periods since the audit of {info['audited'][-1]}, and by how far a recall may "
-            "move in one period:",
+            f"by periods since the audit of {info['audited'][-1]}, and by how far a recall "
+            f"{'moves at least' if info['audited'][1:] else 'may move'} in one period:",
             "",
         ]
         table = [["periods since", *map(_points, drifts)]]
