@@ -44,33 +44,29 @@ class Seen(NamedTuple):
     variance: Floats
     gaps: Floats
 
-    def together(self, x: Floats) -> Floats:
-        """Log density (R,) of what changes when all periods move by the same step."""
+    def fit(self, x: Floats, which: slice = slice(None)) -> Floats:
+        """Log likelihood (R, t) of some periods with log odds x (R, t, K−1), with the start's."""
         beta = softmax(x)
-        q = self._predicted(beta, slice(None))
-        fit = (self.v * np.log(np.maximum(q, 1e-300))).sum(axis=(1, 2))
-        fit += (self.a * np.log(np.maximum(beta, 1e-300))).sum(axis=(1, 2))
-        return np.asarray(fit - 0.5 * np.einsum("ri,ij,rj->r", x[:, 0], self.start, x[:, 0]))
-
-    def near(self, x: Floats, which: slice, now: Floats) -> Floats:
-        """Log density (R, t) of what depends on each of some periods, if they are at `now`.
-
-        Each up to a constant; no two of them may be neighbours.
-        """
-        beta = softmax(now)
         fit = (self.v[which] * np.log(np.maximum(self._predicted(beta, which), 1e-300))).sum(axis=2)
         if self.a[which].any():
             fit += (self.a[which] * np.log(np.maximum(beta, 1e-300))).sum(axis=2)
-        if which.start == 0:
-            fit[:, 0] -= 0.5 * ((now[:, 0] @ self.start) * now[:, 0]).sum(axis=1)
-        T = x.shape[1]
-        at = np.arange(T)[which]
+        if not which.start:
+            fit[:, 0] -= 0.5 * ((x[:, 0] @ self.start) * x[:, 0]).sum(axis=1)
+        return np.asarray(fit)
+
+    def jumps(self, x: Floats, which: slice, now: Floats) -> Floats:
+        """Log density (R, t) of the steps from and to some periods, no two of them neighbours.
+
+        They are at `now`, the others as in x.
+        """
+        T, K = x.shape[1], x.shape[2] + 1
+        at, found = np.arange(T)[which], np.zeros(now.shape[:2])
         for some, other, gap in ((at > 0, at - 1, at - 1), (at < T - 1, at + 1, at)):
             jump = now[:, some] - x[:, other[some]]
             # jump (I + 11ᵀ)⁻¹ jump = |jump|² − (Σ jump)²/K
-            size = (jump * jump).sum(axis=2) - jump.sum(axis=2) ** 2 / beta.shape[2]
-            fit[:, some] -= 0.5 * size / (self.variance[:, None] * self.gaps[gap[some]])
-        return np.asarray(fit)
+            size = (jump * jump).sum(axis=2) - jump.sum(axis=2) ** 2 / K
+            found[:, some] -= 0.5 * size / (self.variance[:, None] * self.gaps[gap[some]])
+        return found
 
     def _predicted(self, beta: Floats, which: slice) -> Floats:
         """Shares of the predicted classes where those of the true ones are `beta` (R, t, K)."""
@@ -115,22 +111,26 @@ class Path(NamedTuple):
             z = np.einsum("rij,rj->ri", self.cover[t], rng.standard_normal((R, k)))
             later = z + np.einsum("rij,rj->ri", self.ahead[t], later)
             found[:, t] = self.x[:, t] + later
+        fit = self.seen.fit(found)
         for _ in range(SWEEPS):
             for first in range(min(T, 2)):  # every other period: they are independent
-                self._move(found, slice(first, None, 2), rng)
+                self._move(found, fit, slice(first, None, 2), rng)
             step = np.einsum("rij,rj->ri", self.common, rng.standard_normal((R, k)))
             new = found + step[:, None]
-            take = np.log(rng.random(R)) < self.seen.together(new) - self.seen.together(found)
-            found[take] = new[take]
+            there = self.seen.fit(new)
+            take = np.log(rng.random(R)) < (there - fit).sum(axis=1)
+            found[take], fit[take] = new[take], there[take]
         return softmax(found)
 
-    def _move(self, x: Floats, which: slice, rng: Rng) -> None:
-        """Take one Metropolis step of some periods, in place."""
+    def _move(self, x: Floats, fit: Floats, which: slice, rng: Rng) -> None:
+        """Take one Metropolis step of some periods, in place, and of their log likelihood."""
         now = x[:, which]
-        z = rng.standard_normal(now.shape)
-        new = now + (self.own[:, which] @ z[..., None])[..., 0]
-        gain = self.seen.near(x, which, new) - self.seen.near(x, which, now)
-        x[:, which] = np.where((np.log(rng.random(gain.shape)) < gain)[..., None], new, now)
+        new = now + (self.own[:, which] @ rng.standard_normal(now.shape)[..., None])[..., 0]
+        there, seen = self.seen.fit(new, which), self.seen
+        gain = there - fit[:, which] + seen.jumps(x, which, new) - seen.jumps(x, which, now)
+        take = np.log(rng.random(gain.shape)) < gain
+        x[:, which] = np.where(take[..., None], new, now)
+        fit[:, which] = np.where(take, there, fit[:, which])
 
 
 def softmax(x: Floats) -> Floats:
@@ -186,7 +186,7 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
         energy = energy + np.einsum("ri,rij,rj->r", jump, step / gap, jump)
     own = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(diagonal))
     common = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(fisher.sum(axis=1) + start))
-    total = seen.together(x) - 0.5 * energy + log_walk - 0.5 * log_det
+    total = seen.fit(x).sum(axis=1) - 0.5 * energy + log_walk - 0.5 * log_det
     return Path(x, total, cover, ahead, own, common, seen)
 
 
