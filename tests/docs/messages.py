@@ -396,8 +396,26 @@ def _by_score() -> Iterator[str]:
     yield raised(tu.correct, population, drawn, by="region", value="p")
 
 
+def _other_tables() -> Iterator[str]:
+    """Values, scores and a second classifier of the test set that are not the population's."""
+    rng = np.random.default_rng(1)
+    h, p = np.arange(900) % 2, np.round(0.5 + 0.45 * rng.random(900), 4)
+    units = pa.table({"predicted": h, "p": p, "y": rng.lognormal(3, 1, 900)})
+    units = units.append_column("second", pa.array(rng.integers(0, 2, 900)))
+    test = units.take(np.arange(0, 90)).append_column("true", pa.array(h[:90]))
+    small = test.set_column(2, "y", pa.array(test["y"].to_numpy() / 1000))
+    yield from warned(tu.correct, units, small, value="y", draws=200, seed=1)
+    unsure = np.argsort(p)[:90]
+    unsure_test = units.take(unsure).append_column("true", pa.array(h[unsure]))
+    yield from warned(tu.correct, units, unsure_test, score="p", draws=200, seed=1)
+    same = test.set_column(3, "second", pa.array(np.zeros(90, int)))
+    both = {"predicted": ["predicted", "second"], "draws": 200, "seed": 1}
+    yield from warned(tu.correct, units, same, **both)
+
+
 def _audits() -> Iterator[str]:
     yield from _by_score()
+    yield from _other_tables()
     good = _files()
     list_ = tu.draw(good[0], 4, id="unit", seed=1)
     list_["true"] = list_["predicted"]

@@ -1,14 +1,16 @@
 """Bands of value and score: from the fine bands of one scan to the few that cells are made of."""
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from trueup.count.counts import Counts
+from trueup.count.counts import Counts, split
 from trueup.count.parts import Figures, sorted_labels
 from trueup.count.scores import most_bands, score_bands, without_score
+from trueup.errors import DataError
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
 from trueup.read.table import LEAST_VALUE, NEGATIVE, ZERO, score_of
@@ -85,6 +87,48 @@ def cell_counts(
         whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J,
         score=score, score_bands=S, edges=edges if J == 1 else None,
     )  # fmt: skip
+
+
+def fitting(cells: Counts | None, overlap: bool) -> Counts | None:
+    """Return cells that hold their audited units: not if values are not the population's."""
+    try:
+        if cells is not None:
+            split(cells, overlap)
+    except DataError:
+        return None
+    return cells
+
+
+def one_band(cells: Counts | None, L: int) -> bool:
+    """Whether cells do not distinguish values."""
+    return cells is None or cells.v_hat.size == L * cells.strata * cells.score_bands
+
+
+def strange_values(population: Figures, audited: Figures, name: str, *, scored: bool) -> list[str]:
+    """Say how many audited units have values that too few units of the population have."""
+    left: Counter[tuple[Any, ...]] = Counter()
+    for figures, sign in ((population, 1), (audited, -1)):
+        for h, part, units in zip(figures.at[-1], figures.parts, figures.units, strict=True):
+            left[int(h), part[:-1] if scored else part] += sign * int(units)
+    strange = -sum(min(x, 0) for x in left.values())
+    if not strange:
+        return []
+    return [
+        f"{strange:,} of {int(audited.units.sum()):,} units of {name} have values that no unit of "
+        "the population is left to have, so it is not learned how errors depend on the value. Are "
+        "both tables in the same unit, and rounded alike? If these units are not in the "
+        "population, say overlap=False (--no-overlap)."
+    ]
+
+
+def nearest(population: Figures, audited: Figures) -> Figures:
+    """Put audited units from elsewhere into the nearest of the population's fine bands."""
+    known, seen = ({int(part[-1]) for part in x.parts} for x in (population, audited))  # type: ignore[call-overload]
+    every = in_order(np.array(sorted(known | seen))).tolist()
+    at = np.array([i for i, band in enumerate(every) if band in known])
+    to = {band: every[at[np.abs(at - i).argmin()]] for i, band in enumerate(every)}
+    parts = [(*part[:-1], to[int(part[-1])]) for part in audited.parts]  # type: ignore[call-overload]
+    return replace(audited, parts=parts)
 
 
 def _stratum(figures: Figures, banded: bool) -> list[tuple[Hashable, ...]]:

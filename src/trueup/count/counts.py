@@ -45,6 +45,9 @@ class Counts:
     score_bands: int = 1  # S, bands of the score within each predicted label and band of the value
     within: Counts | None = None  # of strata: the test set may have any number of units in each
     edges: tuple[float, ...] | None = None  # of `bands`: the least value of all bands but the first
+    free: tuple[
+        str, ...
+    ] = ()  # of `bands`: what a random test set has at random, "scores", "others"
 
     @property
     def K(self) -> int:

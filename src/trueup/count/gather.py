@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueup.count.bands import cell_counts, in_order
+from trueup.count.bands import cell_counts, fitting, nearest, one_band, strange_values
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
 from trueup.count.labels import MOST_NAMED, check_columns, has_values, labels_of
@@ -152,17 +152,26 @@ def gather_groups(
     cells = None
     if within:
         cells = _audit_strata(fine, found.whole, within, notes, overlap, bands)
+        if cells is not None and within == columns.others:
+            cells = replace(cells, free=("others",))
     elif bands or fineness:
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
         scored["drawn_bands"] = columns.drawn_bands
-        audited_cells = fine[1] if overlap or fineness or not bands else _nearest(*fine)
+        audited_cells = fine[1] if overlap or fineness or not bands else nearest(*fine)
         cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
-        cells = _fitting(cells, overlap)
+        cells = fitting(cells, overlap)
+        if overlap and bands and not fineness and cells is None:  # values that were rounded
+            cells = cell_counts(fine[0], nearest(*fine), found.whole, banded=True, **scored)
+            cells = fitting(cells, overlap)
         if fineness and bands and cells is None:  # the audited values differ from the population's
             tables = without_value(fine[0]), without_value(fine[1])
-            cells = _fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
+            cells = fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
         if fineness:
             notes += check_score(cells, fine[0], found.whole, score)
+            if cells is not None and not columns.drawn_bands:
+                cells = replace(cells, free=("scores",))
+    if bands and overlap and valued and one_band(cells, found.whole.L):
+        notes += strange_values(*fine, test_set.name, scored=bool(fineness))
     return replace(found, whole=alone.whole if alone else replace(found.whole, bands=cells))
 
 
@@ -191,26 +200,6 @@ def _not_valued(test_set: Table, value: str) -> str:
     )
 
 
-def _fitting(cells: Counts | None, overlap: bool) -> Counts | None:
-    """Return cells that hold their audited units: not if values are not the population's."""
-    try:
-        if cells is not None:
-            split(cells, overlap)
-    except DataError:
-        return None
-    return cells
-
-
-def _nearest(population: Figures, audited: Figures) -> Figures:
-    """Put audited units from elsewhere into the nearest of the population's fine bands."""
-    known, seen = ({int(part[-1]) for part in x.parts} for x in (population, audited))  # type: ignore[call-overload]
-    every = in_order(np.array(sorted(known | seen))).tolist()
-    at = np.array([i for i, band in enumerate(every) if band in known])
-    to = {band: every[at[np.abs(at - i).argmin()]] for i, band in enumerate(every)}
-    parts = [(*part[:-1], to[int(part[-1])]) for part in audited.parts]  # type: ignore[call-overload]
-    return replace(audited, parts=parts)
-
-
 def _audit_strata(
     fine: tuple[Figures, Figures],
     whole: Counts,
@@ -234,7 +223,7 @@ def _audit_strata(
             "strata."
         )
     if bands:
-        cells = _fitting(cell_counts(*fine, whole, banded=True), overlap)
+        cells = fitting(cell_counts(*fine, whole, banded=True), overlap)
         if cells is not None:
             return cells
         rows = [replace(x, parts=[part[:-1] for part in x.parts]) for x in fine]

@@ -15,7 +15,7 @@ from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.doubts.rates import prior_conflict
-from trueup.estimate.doubts.values import thin_half, values_differ
+from trueup.estimate.doubts.values import far_smaller, thin_half, values_differ
 from trueup.text import quoted, roughly
 
 FEW_WRONG = 12
@@ -140,7 +140,10 @@ def cautions(
                 "one drawn at random from the population, would tell."
             )
             break
-    if design == "random" and not periods and (counts.bands is None or counts.bands.strata == 1):
+    apart = counts.bands is not None and counts.bands.strata > 1 and not counts.bands.free
+    if settings.from_population and not apart and (told := far_smaller(counts)):
+        found.append(told)
+    if design == "random" and not periods and not apart:
         doubts = design_doubts(counts, settings.overlap, clusters=clusters)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if counts.columns is None:

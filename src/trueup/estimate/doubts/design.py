@@ -10,6 +10,7 @@ from trueup.audit.units import Clusters
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.parts import Parts
+from trueup.count.scores import score_ranks
 from trueup.numerics import special
 from trueup.numerics.arrays import Integers, Rng
 
@@ -119,8 +120,9 @@ def design_doubts(
 ) -> list[Doubt]:
     """Test a test set called random in everything that both tables share, one p-value each.
 
-    Its predicted classes, its values (the mean of the logs' scores of their bands), and the groups
-    and strata of `parts`, by name. P-values are adjusted by Bonferroni. With `counts.within`, the
+    Its predicted classes, its values (the mean of the logs' scores of their bands), the
+    classifier's scores, what other classifiers predict, and the groups and strata of `parts`, by
+    name. P-values are adjusted by Bonferroni. With `counts.within`, the
     strata have rates of their own: predicted classes are tested within each of them, and how many
     units were audited in each is not. Units of one of the `clusters` may be alike.
     """
@@ -140,6 +142,14 @@ def design_doubts(
         shown = strata.part(tested.index(min(p_values)))
     mean = _mean_score(counts, overlap, clusters) if strata is None else None
     found.append(("values", None if mean is None else mean[0]))
+    surer = _mean_rank(counts, overlap, clusters)
+    found.append(("scores", None if surer is None else surer[0]))
+    if counts.bands is not None and "others" in counts.bands.free:
+        each = (len(counts.v_hat), counts.bands.strata, -1)
+        n, v_hat = counts.bands.n.sum(axis=0), counts.bands.v_hat
+        n, v_hat = (x.reshape(each).sum(axis=(0, 2)) for x in (n, v_hat))
+        p_value = design_p_value(n[None], v_hat, overlap=overlap, rng=rng, clusters=clusters)
+        found.append(("further predictions", p_value))
     for name, part in (parts or {}).items():
         if part.counts is strata:
             continue
@@ -147,19 +157,28 @@ def design_doubts(
         p_value = design_p_value(n, v_hat, overlap=overlap, rng=rng)
         found.append((f"labels in {name}", p_value))
     known = [(what, p) for what, p in found if p is not None]
-    larger = "larger" if mean and mean[1] > 0 else "smaller"
+    said = {"values": "are larger than" if mean and mean[1] > 0 else "are smaller than"}
+    said["scores"] = "are higher than" if surer and surer[1] > 0 else "are lower than"
     return [
         Doubt(
             what,
             min(p * len(known), 1.0),
-            _words(shown, what, p * len(known), larger),
-            what not in ("predicted classes", "values"),
+            _words(shown, what, p * len(known), said.get(what, "do not look like")),
+            what.startswith("labels"),
         )
         for what, p in known
     ]
 
 
-def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
+CAUSES = {
+    "values": "Are both tables in the same unit? Was it drawn by size? Name",
+    "scores": "Are they of the same version of the model? Were unsure units drawn more often? Name",
+    "further predictions": "Are they of the same version of that classifier? If so, name",
+}
+"""What to ask where a random test set does not look like one."""
+
+
+def _words(counts: Counts, what: str, p_value: float, said: str) -> str:
     p = f"(p = {p_value:.2g})"
     if what == "predicted classes":
         in_test = counts.n.sum(axis=0) / counts.n.sum()
@@ -174,13 +193,39 @@ def _words(counts: Counts, what: str, p_value: float, larger: str) -> str:
             "('by_prediction'), within true classes ('by_class'), or from another period or "
             "population ('shifted')?"
         )
-    said = f"are {larger} than" if what == "values" else "do not look like"
+    cause = CAUSES.get(what, "Was it drawn within regions or other strata? Name")
     return (
         f"The {what} of the test set {said} those of a random sample {p}. With design 'random' the "
-        "answer may then be wrong. Was it drawn by size, or within regions or other strata? Name "
-        "the columns that it was drawn within (`drawn_within`), or each unit's inclusion "
-        "probability (`probability`)."
+        f"answer may then be wrong. {cause} the columns that it was drawn within "
+        "(`drawn_within`), or each unit's inclusion probability (`probability`)."
     )
+
+
+def _mean_rank(
+    counts: Counts, overlap: bool, clusters: Clusters | None
+) -> tuple[float, float] | None:
+    """P-value and sign of the test set's scores, by their ranks within predicted classes."""
+    cells, L = counts.bands, len(counts.v_hat)
+    if cells is None or "scores" not in cells.free:
+        return None
+    n, v = (
+        x.reshape(L, -1, cells.score_bands).sum(axis=1) for x in (cells.n.sum(axis=0), cells.v_hat)
+    )
+    z = score_ranks(v)
+    size, all_, z2 = n.sum(axis=1), v.sum(axis=1), (v * z**2).sum(axis=1)
+    var = size * z2 / np.maximum(all_, 1)
+    var *= (1 - size / np.maximum(all_, 1)) if overlap else 1.0
+    if size.sum() < LEAST_UNITS or var.sum() <= 0:
+        return None
+    return _normal(float((n * z).sum() / np.sqrt(var.sum())), clusters)
+
+
+def _normal(t: float, clusters: Clusters | None) -> tuple[float, float]:
+    """P-value of a standardised mean, and the mean; units of a cluster may be alike."""
+    if clusters is None:
+        return erfc(abs(t) / np.sqrt(2)), t
+    t /= np.sqrt(clusters.values)
+    return float(2 * special.stdtr(clusters.freedom, -abs(t))), t
 
 
 def _mean_score(
@@ -201,8 +246,4 @@ def _mean_score(
     var *= (1 - size / N) if overlap else 1.0
     if size < LEAST_UNITS or var <= 0:
         return None
-    t = (float((n * z).sum() / size) - mean) / np.sqrt(var / size)
-    if clusters is not None:
-        t /= np.sqrt(clusters.values)
-        return float(2 * special.stdtr(clusters.freedom, -abs(t))), t
-    return erfc(abs(t) / np.sqrt(2)), t
+    return _normal((float((n * z).sum() / size) - mean) / np.sqrt(var / size), clusters)

@@ -31,6 +31,9 @@ THIN = 3
 lognormal values (σ = 1.5) and errors that rise with size, intervals of 300 audited units at random
 covered 58 and 79% of 24."""
 
+FAR, LEAST_FAR = 5.0, 10
+"""Standard errors that a mean of at least so many audited values never lies below that of all."""
+
 
 def values_differ(counts: Counts) -> Evidence | None:
     """Test that, within a true class, values do not depend on whether the prediction is right.
@@ -259,3 +262,25 @@ def _cells(counts: Counts) -> tuple[Floats, Floats]:
     K, L, J = counts.K, counts.L, cells.strata
     z = scores(cells.v_hat.reshape(L, J, -1), cells.u_hat.reshape(L, J, -1))
     return cells.n.reshape(K, L * J, -1).astype(float), np.tile(z, (L, 1))
+
+
+def far_smaller(counts: Counts) -> str | None:
+    """Say where audited values are so small that they cannot be those of their predicted class.
+
+    By the variance of all units of that class. Only small ones are tested: a mean of few units lies
+    far above the mean of all by chance where one of them is very large, but never far below.
+    """
+    if counts.u_hat is None or counts.w_hat is None or counts.t is None or counts.signed:
+        return None
+    n, v = counts.n.sum(axis=0), np.maximum(counts.v_hat, 1)
+    mean, seen = counts.u_hat / v, counts.t.sum(axis=0) / np.maximum(n, 1)
+    error = np.sqrt(np.maximum(counts.w_hat / v - mean**2, 0.0) / np.maximum(n, 1))
+    far = (n >= LEAST_FAR) & (seen < mean / 2) & (seen < mean - FAR * error)
+    if not far.any():
+        return None
+    h = int(np.where(far, seen / np.maximum(mean, 1e-300), np.inf).argmin())
+    return (
+        f"The mean value of the audited units predicted {counts.predicted[h]!r} is {seen[h]:.3g}, "
+        f"that of all units predicted so {mean[h]:.3g}: chance does not explain that, and totals "
+        "may be far off. Are both tables in the same unit?"
+    )

@@ -76,7 +76,7 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
     v, a = rest.v_hat.astype(float), counts.n.sum(axis=2) * float(settings.from_population)
     size = _size(len(at), counts.K, PARTICLES)
     seen = len(at) - assumed.ahead
-    P, moves = _rates(counts, at, settings, size, assumed)
+    one, P, moves = _rates(counts, at, settings, size, assumed)
     _tell(settings, 0.3)
     path, sigma = rates.draw_path(P, v, a, np.diff(at), rng, seen)
     some = []
@@ -86,20 +86,20 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
     P = np.concatenate([P] * len(some))[:R]
     u, M = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, assumed.panel)
     M += 0 if rest is counts else counts.n
-    unlike = _unlike(settings.prior.alpha + counts.n.sum(axis=0), v[:seen], rng)
-    one = P if P.ndim == 3 else None
+    unlike = _unlike(one[: _size(seen, counts.K, SOME)], v[:seen])
     return Series(
-        u + known, M.sum(axis=3), M.sum(axis=1), one, float(min(size, R)), sigma, moves, unlike,
-        _above(P[: 4 * SOME], v),
+        u + known, M.sum(axis=3), M.sum(axis=1), P if P.ndim == 3 else None, float(min(size, R)),
+        sigma, moves, unlike, _above(P[: 4 * SOME], v),
     )  # fmt: skip
 
 
 def _rates(
     counts: Counts, at: Floats, settings: Settings, size: int, assumed: Assumed
-) -> tuple[Floats, float | None]:
-    """Draw the error rates: one matrix (R, K, K), or one for every period (R, T, K, K).
+) -> tuple[Floats, Floats, float | None]:
+    """Draw the error rates of all audits (R, K, K), and those of the periods.
 
-    Also return how far a recall moves in one period, if rates drift.
+    The latter are the same, or one matrix for every period (R, T, K, K) if rates may drift. Also
+    return how far a recall then moves in one period.
     """
     audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
     n, alpha, rng = counts.n[audited], settings.prior.alpha, settings.rng
@@ -124,8 +124,8 @@ def _rates(
     elif assumed.drift:
         P, step = one[:, None], np.tile(given, (size, 1))
     else:
-        return one, None
-    return drift.drifting(P, at[audited], at, step, rng), drift.in_points(P, step)
+        return one, one, None
+    return one, drift.drifting(P, at[audited], at, step, rng), drift.in_points(P, step)
 
 
 def _size(T: int, K: int, most: int) -> int:
@@ -148,10 +148,9 @@ def _above(P: Floats, v: Floats) -> Floats | None:
     return np.asarray(np.median(beta, axis=0) / np.maximum(beta.std(axis=0), 1e-12))
 
 
-def _unlike(concentrations: Floats, v: Floats, rng: Rng) -> list[int]:
-    """Periods whose predictions no base rates explain, with the error rates of the audits alone."""
-    size = _size(len(v), v.shape[1], SOME)
-    P = draw_dirichlet(concentrations, size, rng)
+def _unlike(P: Floats, v: Floats) -> list[int]:
+    """Periods whose predictions no base rates explain, with some draws of the error rates."""
+    size = len(P)
     found = []
     for t in range(len(v)):
         now = v[t : t + 1]
