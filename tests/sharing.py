@@ -19,10 +19,17 @@ try:
 except ImportError:  # without xdist there are no workers
     LoadGroupScheduling = object
 
-COSTLY = ("servers", "browser", "site", "lines", "ran")
+COSTLY = ("servers", "browser", "site", "lines")
 """Fixtures that take long to make, so that only one worker should make them."""
-NUTS = ("test_priors_regression.py::", "::test_nuts_", "_by_nuts_", "_jax", "says[docs/priors.md]")
-"""Tests that run NUTS, or JAX: it compiles a hundred small steps in each process that does."""
+HEAVY = {
+    "nuts": (  # and ArviZ, for which one of its tests needs JAX
+        "test_priors_regression.py::", "::test_nuts_", "_by_nuts_", "_jax", "says[docs/priors.md]",
+        "test_arviz.py::", "_arviz", "test_ties_share_their_rank",
+    ),
+    "dask": ("test_dask.py::",),
+    "second": ("test_second_chance.py::",),
+}  # fmt: skip
+"""Groups of tests by parts of their names: they load what takes seconds, or compile it (JAX)."""
 WAITING = ("shared-servers", "shared-browser", "tests/web/", "tests/hostile/test_page")
 """How the groups and the tests begin that mostly wait for another process."""
 SPARE = pytest.StashKey[bool]()
@@ -35,8 +42,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             shared = [name for name in COSTLY if name in getattr(item, "fixturenames", ())]
-            if any(part in item.nodeid for part in NUTS):
-                shared = ["nuts"]
+            shared = [
+                name for name, parts in HEAVY.items() if any(x in item.nodeid for x in parts)
+            ] or shared
             if shared:
                 item.add_marker(pytest.mark.xdist_group(f"shared-{shared[0]}"))
 

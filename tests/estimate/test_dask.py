@@ -7,11 +7,10 @@ import pytest
 import trueup as tu
 from trueup.aggregate.groups import concentration, draw
 
-distributed = pytest.importorskip("distributed")
-
 
 @pytest.fixture(scope="module")
 def client():
+    distributed = pytest.importorskip("distributed")
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client

@@ -4,13 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.later import Later
 from tests.seeds import more
 
 from trueup.numerics.weights import pareto_k
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import arviz as az
+az = Later("arviz")
 
 
 def theirs(log_weight):

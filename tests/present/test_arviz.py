@@ -1,25 +1,27 @@
 """Draws as ArviZ takes them, by both of its generations."""
 
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.later import Later
 from tests.stand_ins import quick_nuts
 
 import trueup as tu
 from trueup.draws import nuts, rates
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import arviz as az
-    import arviz_base
-    import arviz_stats
+az, arviz_base, arviz_stats = map(Later, ("arviz", "arviz_base", "arviz_stats"))
 
 pytestmark = pytest.mark.filterwarnings("ignore:::arviz", "ignore:::xarray", "ignore:::arviz_base")
 TEST, V_HAT = [[14, 6], [3, 77]], [1700, 8300]
 CLASSES = ["web", "other"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    """ArviZ warns of itself when it loads, and `to_arviz` may be the first to load it."""
+    assert az.summary
 
 
 def same(table, est, name, ddof=1):
@@ -102,6 +104,7 @@ def test_draws_of_nuts_keep_their_chains(monkeypatch):
 
 
 @pytest.mark.parametrize("draws", [1000, 1001, 1280])
+@pytest.mark.usefixtures("short_chains")
 def test_any_number_of_draws_goes_into_chains_or_one(draws, monkeypatch):
     monkeypatch.setattr(rates, "ENOUGH", 2.0)
     cut = tu.prior.truncated(recall=(0.5, 1))

@@ -3,7 +3,6 @@
 import datetime
 import json
 
-import altair as alt
 import numpy as np
 import polars as pl
 import pytest
@@ -91,7 +90,9 @@ def briefly(spec):
 
 def render(spec):
     """Draw a chart that holds to the schema, and give its SVG."""
-    alt.Chart.from_dict(briefly(spec))
+    import altair
+
+    altair.Chart.from_dict(briefly(spec))
     return vl_convert.vegalite_to_svg(spec)
 
 
@@ -200,6 +201,7 @@ def test_groups_show_the_rows_and_say_what_is_left_out(rng):
         assert row["corrected"] in {rows[row["name"], label]["estimate"] for label in est.classes}
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     "labels",
     [
@@ -226,6 +228,7 @@ def test_what_is_no_period():
         assert not period((label,))
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_every_chart_draws_whatever_the_labels(rng):
     est = counts(len(HOSTILE), rng, classes=HOSTILE)
     two = counts(2, rng, classes=HOSTILE[:2])

@@ -10,6 +10,7 @@ from trueup.count.gather import gather_groups
 from trueup.count.names import Columns
 from trueup.read import open_table
 
+SLOW = ("dask", "ibis-postgres", "spark")
 rng = np.random.default_rng(6)
 UNITS = 500
 PREDICTED = np.array(["a", "b", "c"])[rng.integers(3, size=UNITS)]
@@ -114,12 +115,12 @@ def test_very_many_groups_have_no_bands():
 def test_bands_are_those_of_every_engine(engine, folder, servers):
     population = make(engine, POPULATION, folder, servers)
     test_set = make(engine, TEST_SET, folder, servers)
-    found = counted(population, test_set, bands=True, by=None).whole
-    same(found, EXACT.whole)
-    same(found.bands, BANDED.bands)
-    matched = counted(population, test_set, bands=True, by=None, id="unit").whole
-    same(matched.bands, BANDED.bands)
-    for columns in ({}, {"id": "unit"}):
+    ids = [{}, {"id": "unit"}]  # of the slow ones each way of matching and of grouping once
+    for columns in ids[-1:] if engine in SLOW else ids:
+        found = counted(population, test_set, bands=True, by=None, **columns).whole
+        same(found, EXACT.whole)
+        same(found.bands, BANDED.bands)
+    for columns in ids[:1] if engine in SLOW else ids:
         inside = counted(population, test_set, bands=True, **columns).banded
         same(inside.counts, BY_BAND.counts)
         assert (inside.starts == BY_BAND.starts).all()

@@ -3,7 +3,6 @@
 import datetime
 
 import duckdb
-import ibis
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
@@ -106,6 +105,8 @@ def test_groups_are_not_called_like_the_answer(name):
 
 
 def test_tables_that_cannot_be_read(tmp_path):
+    import ibis
+
     path = tmp_path / "t.parquet"
     UNITS.to_parquet(path)
     lazy = pl.scan_parquet(path)

@@ -9,8 +9,7 @@ LIBRARIES = {"pandas", "polars", "pyarrow", "duckdb", "dask", "ibis", "pyspark"}
 DATA = "data = {'predicted': [*'abab'], 'true': [*'abbb'], 'y': [1.5, 2.0, 3.0, 1.0]}"
 MAKE = {
     "pandas": "import pandas\ntable = pandas.DataFrame(data)",
-    "polars": "import polars\ntable = polars.DataFrame(data)",
-    "polars lazy": "import polars\ntable = polars.LazyFrame(data)",
+    "polars": "import polars\ntable = [polars.DataFrame(data), polars.LazyFrame(data)]",
     "pyarrow": "import pyarrow\ntable = pyarrow.table(data)",
     "duckdb": "import duckdb\nrows = [*zip(*data.values())]\n"
     "table = duckdb.sql(f'SELECT * FROM (VALUES {str(rows)[1:-1]}) t(predicted, \"true\", y)')",
@@ -36,8 +35,10 @@ def test_import_trueup():
 def test_one_engine_is_loaded(engine, tmp_path):
     code = (
         f"import sys\n{DATA}\n{MAKE[engine]}\ntheirs = set(sys.modules)\nimport trueup\n"
-        "est = trueup.correct(table, table, value='y', draws=100, seed=1)\n"
-        "assert len(est.rows()) == 2\nprint(*(set(sys.modules) - theirs))"
+        "for table in table if isinstance(table, list) else [table]:\n"
+        "    est = trueup.correct(table, table, value='y', draws=100, seed=1)\n"
+        "    assert len(est.rows()) == 2\n"
+        "print(*(set(sys.modules) - theirs))"
     )
     # what the library itself loads when the table is made is not ours to keep out
     assert loaded(code, str(tmp_path / "t.csv")) <= ({"duckdb"} if engine == "file" else set())

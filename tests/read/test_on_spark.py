@@ -7,11 +7,10 @@ import pytest
 import trueup as tu
 from trueup.aggregate.groups import draw
 
-pytest.importorskip("pyspark")
-
 
 @pytest.fixture
 def spark(servers):
+    pytest.importorskip("pyspark")
     return servers.spark()
 
 

@@ -55,7 +55,7 @@ def question(est: Estimate) -> str:
 def figures(est: Estimate) -> list[dict[str, str | None]]:
     """Return each class of the whole, written with the digits that its uncertainty leaves."""
     shown = ("estimate", "naive", "lower", "upper")
-    rows = written(est)[-est.counts.K :]
+    rows = written(est, groups=())
     return [{"class": str(row["class"])} | {name: row[name] for name in shown} for row in rows]
 
 

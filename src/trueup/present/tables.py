@@ -35,12 +35,15 @@ LATEX = {
 } | {sign: f"\\{sign}" for sign in "&%$#_{}"}  # fmt: skip
 
 
-def written(est: Estimate, unit: float = 1.0) -> list[dict[str, Any]]:
+def written(
+    est: Estimate, unit: float = 1.0, groups: Iterable[int] | None = None
+) -> list[dict[str, Any]]:
     """Return the tidy rows with each figure as text: as many digits as its interval leaves it.
 
-    Predicted counts are known, and written in full. Figures may be in a larger `unit`.
+    Predicted counts are known, and written in full. Figures may be in a larger `unit`. With
+    `groups`, only those groups are written, and the whole.
     """
-    rows, whole = est.tidy(), not est.counts.totals and unit == 1
+    rows, whole = _chosen(est, est.tidy(), groups), not est.counts.totals and unit == 1
     first = len(rows) - len(est.classes)
     for i, row in enumerate(rows):
         half = None if row["lower"] is None else (row["upper"] - row["lower"]) / 2 / unit
@@ -57,6 +60,14 @@ def written(est: Estimate, unit: float = 1.0) -> list[dict[str, Any]]:
                 counted = whole and name != "mean"
                 row[name] = rounded(x, None if known else half, counted, error / unit)
     return rows
+
+
+def _chosen(est: Estimate, rows: list[Any], groups: Iterable[int] | None) -> list[Any]:
+    """Return the rows of some groups and of the whole; without `groups`, all."""
+    if groups is None or est.groups is None:
+        return rows
+    K = len(est.classes)
+    return [row for b in groups for row in rows[b * K : (b + 1) * K]] + rows[-K:]
 
 
 def _errors(est: Estimate, row: dict[str, Any], g: int) -> dict[str, float]:
@@ -122,17 +133,19 @@ def class_shares(est: Estimate) -> list[dict[str, Any]]:
     return rows
 
 
-def published(est: Estimate, share: bool = False) -> tuple[list[str], list[list[str]], int]:
+def published(
+    est: Estimate, share: bool = False, groups: Iterable[int] | None = None
+) -> tuple[list[str], list[list[str]], int]:
     """Return header, cells and number of columns of words of the table that people publish.
 
-    With `share`, it has the classes' shares.
+    With `share`, it has the classes' shares; with `groups`, only those groups and the whole.
     """
     by = list(est.groups.by) if est.groups is not None else []
     names = {"naive": "as predicted"}
     if est.info["method"] != "naive":
         names |= {"estimate": "corrected", "lower": f"{percent(est.info['interval'])} from"}
         names |= {"upper": "to"}
-    rows = class_shares(est) if share else written(est)
+    rows = _chosen(est, class_shares(est), groups) if share else written(est, groups=groups)
     return [*by, "class", *names.values()], _cells(rows, by, names, "all"), len(by) + 1
 
 
@@ -186,11 +199,10 @@ def html_table(
     est: Estimate, share: bool = False, *, rows: int | None = None, warnings: bool = False
 ) -> Markup:
     """Return the published table in HTML, if asked only its first groups and the whole."""
-    header, cells, words = published(est, share)
-    K = len(est.classes)
-    hidden = 0 if rows is None else max(len(cells) - rows - K, 0)
-    if hidden:
-        cells = cells[:rows] + cells[-K:]
+    K, B = len(est.classes), _groups(est)
+    hidden = 0 if rows is None else max(B * K - rows, 0)
+    header, cells, words = published(est, share, range(-(-(B * K - hidden) // K)))
+    cells = cells[: B * K - hidden] + cells[-K:]
     parts: list[Markup] = [table(header, cells, words=words)]
     if hidden:
         parts.append(tag("p", f"{hidden:,} more rows are in rows() and table."))
@@ -234,16 +246,20 @@ def plain_text(est: Estimate, *, warnings: bool = True) -> str:
 
 def _lines(est: Estimate, unit: float, shortest: int) -> list[str]:
     by = list(est.groups.by) if est.groups is not None else []
-    rows, K = written(est, unit), len(est.classes)
-    hidden = max(len(rows) - MOST_PRINTED - K, 0)
-    if hidden:  # the first groups, and the whole at the end
-        rows = rows[:MOST_PRINTED] + rows[-K:]
+    K, B = len(est.classes), _groups(est)
+    hidden = max(B * K - MOST_PRINTED, 0)
+    rows = written(est, unit, range(-(-(B * K - hidden) // K)))
+    rows = rows[: B * K - hidden] + rows[-K:]  # the first groups, and the whole at the end
     words, header = range(len(by) + 1), [*by, "class", *FIGURES]
     table = [header, *_cells(rows, by, FIGURES, "all")]
     lines = aligned(_narrow(table, words, shortest), words)
     if hidden:
         lines.insert(1 + MOST_PRINTED, f"… {hidden:,} more rows: see rows() or table; the whole:")
     return lines
+
+
+def _groups(est: Estimate) -> int:
+    return 0 if est.groups is None else len(est.groups.labels)
 
 
 def _title(est: Estimate) -> str:

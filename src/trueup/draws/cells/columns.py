@@ -119,7 +119,7 @@ def learn_columns(
     (K, H, B), C, bands = n.shape, chains, np.ones(n.shape[2])
     phi, (centre, error), shares, right = known
     R, J = len(phi), 1 if shares is None else shares.shape[1]
-    o = np.zeros((K, H)) if shares is None else np.tile(shares, (1, H // J))
+    o = None if shares is None or J == 1 else np.tile(shares, (1, H // J))
     s = centre + error * rng.standard_normal((C, K))
     nu = rng.random(C) if J > 1 else np.zeros(C)
     tables = tables_of(np.broadcast_to(n, (C, K, H, B)))
@@ -129,7 +129,7 @@ def learn_columns(
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
     x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
-    E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
+    E = _odds(_coefficients(lam, s, d, b, right), phi, nu, o)
     while True:
         xE = np.maximum(x, TINY)[..., None] * E
         S = xE.sum(axis=1)
@@ -150,14 +150,14 @@ def learn_columns(
             t_phi: Floats = t_phi,
         ) -> Floats:
             """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
-            E = _odds(coef, phi, nu[:, None, None] * o) if E is None else E
+            E = _odds(coef, phi, nu, o) if E is None else E
             grown = np.einsum("chb,ckhb->ckh", w, E)
             return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p(grown))
 
-        if J > 1:
+        if o is not None:
             old = _coefficients(lam, s, d, b, right)
             nu = _step_share(nu, partial(fit, old), t_gh * o, rng)
-            fit, E = partial(fit, nu=nu), _odds(old, phi, nu[:, None, None] * o)
+            fit, E = partial(fit, nu=nu), _odds(old, phi, nu, o)
         here = fit(_coefficients(lam, s, d, b, right), E=E)
         near = reflected(lam + 0.2 * rng.standard_normal(C), BEYOND)
         for new in (near, BEYOND * rng.random(C)):
@@ -182,20 +182,20 @@ def learn_columns(
         d, upsilon, here = _stretch(
             d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
         )  # fmt: skip
-        E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, nu, o)
         grown = np.einsum("chb,ckhb->ckh", w, E)
         if J > 1:
             X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
         d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
-        E = _odds(_coefficients(lam, s, d, b, right), phi, nu[:, None, None] * o)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, nu, o)
         upsilon = _half_t(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
             kappa, _, lam, upsilon, x, d, s, b = sent.to
-            E = _odds(_coefficients(lam, s, d, b, right), phi, o[None])
+            E = _odds(_coefficients(lam, s, d, b, right), phi, np.ones(C), o)
             tables, moved = tables_of(sent.n), True
 
 
@@ -234,7 +234,7 @@ def _step(
     for g in range(d.shape[1]):
         size = 2.0 / np.sqrt(d.shape[-1] * (information[:, g, :, None] + precision))
         step = size * rng.standard_normal(size.shape)
-        ratio = np.exp(np.clip(curve(step, phi), -MOST, MOST))
+        ratio = _exp(curve(step, phi))
         new = np.maximum(np.maximum(S - xE[:, g], 0.0) + xE[:, g] * ratio, TINY)
         log_new = np.log(new)
         gain = (step * (t_phi[:, g] - precision * (d[:, g] + step / 2))).sum(axis=-1)
@@ -242,7 +242,8 @@ def _step(
         yes = -rng.standard_exponential(gain.shape) < gain
         d[:, g] += np.where(yes[..., None], step, 0.0)
         xE[:, g] *= np.where(yes[..., None], ratio, 1.0)
-        S, log_S = (np.where(yes[..., None], *x) for x in ((new, S), (log_new, log_S)))
+        np.copyto(S, new, where=yes[..., None])
+        np.copyto(log_S, log_new, where=yes[..., None])
     return d
 
 
@@ -270,11 +271,17 @@ def curve(coef: Floats, phi: Floats) -> Floats:
     return np.asarray(total)
 
 
-def _odds(coef: Floats, phi: Floats, offset: Floats) -> Floats:
+def _odds(coef: Floats, phi: Floats, nu: Floats, o: Floats | None) -> Floats:
     E = curve(coef, phi)
-    E += offset[..., None]
-    np.clip(E, -MOST, MOST, out=E)
-    return np.exp(E, out=E)
+    if o is not None:
+        E += (nu[:, None, None] * o)[..., None]
+    return _exp(E)
+
+
+def _exp(x: Floats) -> Floats:
+    """Return exp(x) in its place, x within bounds; `numpy.clip` takes twice the time of these."""
+    np.minimum(np.maximum(x, -MOST, out=x), MOST, out=x)
+    return np.exp(x, out=x)
 
 
 def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | None) -> Floats:

@@ -275,12 +275,11 @@ def annex(est: Estimate) -> Markup:
     naive = est.groups.figures["naive"]
     assert naive is not None
     largest = np.sort(np.argsort(-np.abs(naive).sum(axis=1), kind="stable")[:shown])
-    header, cells, wide = published(est)
-    lines = [row for b in largest for row in cells[b * K : (b + 1) * K]]
+    header, cells, wide = published(est, groups=largest)
     words = (
         f"All {B:,} groups."
         if shown >= B
         else f"The {shown:,} largest of {B:,} groups, by their predicted figures; all of them are "
         "in est.table, and in the file that --output writes."
     )
-    return join([tag("p", words), table(header, lines, words=wide)])
+    return join([tag("p", words), table(header, cells[:-K], words=wide)])
