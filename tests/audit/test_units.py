@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 from tests.seeds import more
 
 from trueup.audit.units import (
@@ -94,6 +95,32 @@ def test_the_design_effect_is_one_plus_nine_fifths(rng):
     assert abs(mean - 2.8) < 5 * error + 0.1
     alone = [design_effect(clustered(rng, icc=1e-6), np.array([1000, 0])).whole for _ in range(50)]
     assert np.mean(alone) < 1.3
+
+
+def test_every_prediction_has_a_design_effect_of_its_own():
+    """Units predicted 0 err alone, those predicted 1 by whole clusters of ten."""
+    cluster, h = np.repeat(np.arange(40), 20), np.tile(np.repeat([0, 1], 10), 40)
+    wrong = np.where(h == 0, np.arange(800) % 20 < 2, cluster % 4 == 0)
+    found = design_effect(Units(h ^ wrong, h, np.ones(800), None, cluster), np.array([4000, 4000]))
+    wider = (2.0227 / 1.95996) ** 2  # Student's t with 39 degrees of freedom
+    assert found.columns == pytest.approx([wider, 10 * wider], rel=0.04)
+    assert found.columns[0] < found.whole < found.columns[1]
+
+
+def test_few_clusters_with_all_errors_tell_little():
+    """20 clusters of ten: two errors in each, or all 40 in four of them."""
+    cluster, h = np.repeat(np.arange(20), 10), np.zeros(200, int)
+    widened = []
+    for wrong in (cluster % 5 == 0, np.arange(200) % 10 < 2 + (cluster % 2) - (cluster % 4 == 1)):
+        units = Units(h + wrong, h, np.ones(200), None, cluster)
+        z = wrong - wrong.mean()
+        z = z.reshape(20, 10).sum(axis=1) ** 2
+        plain = max(20 / 19 * z.sum() / (200 / 199 * 200 * wrong.mean() * (1 - wrong.mean())), 1)
+        widened.append(design_effect(units, np.array([1000, 0])).whole / plain)
+    part = np.array([64.0] * 4 + [4.0] * 16) / 320  # (8 or 2)² of the clusters
+    nu = 2 / ((part**2).sum() - 1 / 20)
+    assert widened[0] == pytest.approx((stdtrit(nu, 0.975) / 1.95996) ** 2, rel=1e-3)
+    assert 1 < widened[1] < widened[0]
 
 
 def test_predicted_classes_of_whole_clusters_are_no_doubt(rng):

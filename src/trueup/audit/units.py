@@ -44,7 +44,10 @@ def read_units(
     cluster: str | None = None,
     stratum: str | None = None,
 ) -> Units:
-    """Read the audited units; with an `id`, prediction and value come from the population."""
+    """Read the audited units; with an `id`, prediction and value come from the population.
+
+    `classes` are all labels of either kind, true classes first.
+    """
     kinds = require_columns(test_set, [x for x in (probability, cluster) if x])
     if probability:
         check_value_kind(test_set, probability, kinds[probability])

@@ -77,9 +77,11 @@ def estimate_units(
         return result
     if units.cluster is None:
         return estimate(counts, settings, native)
-    effect = design_effect(units, counts.v_hat)
-    answer = _clustered(counts, settings, effect)
-    alike = cluster_effects(units, counts.v_hat)
+    every = counts.squared()  # as the units are numbered
+    effect = design_effect(units, every.v_hat)
+    columns = effect.columns[[every.classes.index(h) for h in counts.predicted]]
+    answer = _clustered(counts, settings, effect._replace(columns=columns))
+    alike = cluster_effects(units, every.v_hat)
     result = finish(answer, counts, settings, native, clusters=alike)
     result.info["design_effect"] = effect.whole
     return result
