@@ -318,7 +318,7 @@ def correct(
     if probability is not None or cluster is not None:
         from trueup.audit.units import read_units
 
-        labels = found.whole.classes
+        labels = found.whole.squared().classes
         units = read_units(population, audited, columns, labels, probability, cluster, stratum)
     notes = [*found.warnings, *notes]
     job = Job(found.whole, population.native, notes, parts, asked, options, units, extra)

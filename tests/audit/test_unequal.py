@@ -114,7 +114,7 @@ def test_clusters_widen_every_methods_interval(tables, rng):
     audit["true"] = np.where(same, 1, audit["true"])
     units = Units(*(audit[x].to_numpy() for x in ("true", "predicted")), np.ones(200), None,
                   audit["block"].to_numpy())  # fmt: skip
-    effect = design_effect(units, table["predicted"].value_counts().sort_index().to_numpy())
+    effect = design_effect(units, table["predicted"].value_counts().sort_index().to_numpy()).whole
     assert effect > 3
     for method in ("auto", "calibrated", "test_set"):
         for value in (None, "y"):
@@ -127,6 +127,22 @@ def test_clusters_widen_every_methods_interval(tables, rng):
             if method == "auto":
                 total = len(table) if value is None else table["y"].sum()
                 assert together.draws.sum(axis=1) == pytest.approx(total)
+
+
+def test_units_with_a_label_that_is_no_class(tables):
+    """A prediction such as "unknown" has a column but no row, with these options too."""
+    table, audit = tables
+    table = table.assign(predicted=np.where(table["unit"] % 9 == 0, 7, table["predicted"]))
+    audit = audit.assign(
+        predicted=table["predicted"][audit["unit"]].to_numpy(), block=audit["unit"] % 15
+    )
+    plain = audit[["unit", "predicted", "true", "block"]].assign(p=audit["probability"])
+    for more in ({"cluster": "block"}, {"probability": "p"}, {"cluster": "block", "value": "y"}):
+        est = tu.correct(table, plain, id="unit", classes=[0, 1], seed=1, draws=200, **more)
+        assert [row["class"] for row in est.rows()] == [0, 1]
+        if est.draws is not None:
+            whole = table["y"].sum() if "value" in more else len(table)
+            assert est.draws.sum(axis=1) == pytest.approx(whole)
 
 
 def test_clusters_with_probabilities_tell_their_design_effect(tables):

@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import stdtrit
 from tests.seeds import more
 
+import trueup as tu
 from trueup.audit.units import (
     Units,
     cluster_effects,
@@ -88,12 +91,38 @@ def clustered(rng, clusters=40, size=10, icc=0.2, share=0.3):
 
 
 def test_the_design_effect_is_one_plus_nine_fifths(rng):
-    found = [design_effect(clustered(rng), np.array([1000, 0])) for _ in range(more(200))]
+    found = [design_effect(clustered(rng), np.array([1000, 0])).whole for _ in range(more(200))]
     wider = (2.0227 / 1.95996) ** 2  # Student's t with 39 degrees of freedom
     mean, error = np.mean(found) / wider, np.std(found) / wider / np.sqrt(len(found))
     assert abs(mean - 2.8) < 5 * error + 0.1
-    alone = [design_effect(clustered(rng, icc=1e-6), np.array([1000, 0])) for _ in range(50)]
+    alone = [design_effect(clustered(rng, icc=1e-6), np.array([1000, 0])).whole for _ in range(50)]
     assert np.mean(alone) < 1.3
+
+
+def test_every_prediction_has_a_design_effect_of_its_own():
+    """Units predicted 0 err alone, those predicted 1 by whole clusters of ten."""
+    cluster, h = np.repeat(np.arange(40), 20), np.tile(np.repeat([0, 1], 10), 40)
+    wrong = np.where(h == 0, np.arange(800) % 20 < 2, cluster % 4 == 0)
+    found = design_effect(Units(h ^ wrong, h, np.ones(800), None, cluster), np.array([4000, 4000]))
+    wider = (2.0227 / 1.95996) ** 2  # Student's t with 39 degrees of freedom
+    assert found.columns == pytest.approx([wider, 10 * wider], rel=0.04)
+    assert found.columns[0] < found.whole < found.columns[1]
+
+
+def test_few_clusters_with_all_errors_tell_little():
+    """20 clusters of ten: two errors in each, or all 40 in four of them."""
+    cluster, h = np.repeat(np.arange(20), 10), np.zeros(200, int)
+    widened = []
+    for wrong in (cluster % 5 == 0, np.arange(200) % 10 < 2 + (cluster % 2) - (cluster % 4 == 1)):
+        units = Units(h + wrong, h, np.ones(200), None, cluster)
+        z = wrong - wrong.mean()
+        z = z.reshape(20, 10).sum(axis=1) ** 2
+        plain = max(20 / 19 * z.sum() / (200 / 199 * 200 * wrong.mean() * (1 - wrong.mean())), 1)
+        widened.append(design_effect(units, np.array([1000, 0])).whole / plain)
+    part = np.array([64.0] * 4 + [4.0] * 16) / 320  # (8 or 2)² of the clusters
+    nu = 2 / ((part**2).sum() - 1 / 20)
+    assert widened[0] == pytest.approx((stdtrit(nu, 0.975) / 1.95996) ** 2, rel=1e-3)
+    assert 1 < widened[1] < widened[0]
 
 
 def test_predicted_classes_of_whole_clusters_are_no_doubt(rng):
@@ -176,21 +205,31 @@ def test_fewer_units_keep_the_sums_of_rows(rng):
     np.testing.assert_allclose(less.sum(axis=1), n.sum(axis=1) / 2.3, atol=0.5)
 
 
-STEHMAN = {"A": "AAAAACBABC", "B": "ABBBBBAABB", "C": "CCCCCDDBBA", "D": "DDDDDDDCCB"}
-"""Reference classes of ten pixels in each of four strata that are not the map classes."""
+def test_stehman_2014():
+    """Stehman (2014), IJRS 35:4923: strata that are not map classes. Figures as printed there.
 
-
-@pytest.mark.parametrize(("label", "area", "error"), [("A", 0.35, 0.082), ("C", 0.20, 0.064)])
-def test_stehman_2014(label, area, error):
-    """Stehman (2014), IJRS 35:4923: proportions of area and their standard errors, as printed."""
-    pixels = dict(zip("ABCD", (40_000, 30_000, 20_000, 10_000), strict=True))
-    g = np.array(["ABCD".index(c) for classes in STEHMAN.values() for c in classes])
-    pi = np.repeat([10 / units for units in pixels.values()], 10)
-    units = Units(g, np.zeros(40, int), np.ones(40), pi, None, np.repeat(np.arange(4), 10))
-    estimate, variance = weighted_difference(units, np.zeros(4), 100_000, lam=0.0)
-    at = "ABCD".index(label)
-    assert round(estimate[at] / 1e5, 2) == area
-    assert round(np.sqrt(variance[at]) / 1e5, 3) == error
+    Ten pixels of each stratum; the population has map classes in the same proportions.
+    """
+    pixels = {"A": 40_000, "B": 30_000, "C": 20_000, "D": 10_000}
+    maps = {"A": "AAAAAAABBB", "B": "ABBBBBBBBB", "C": "BBCCCCCCBB", "D": "DDDDDDDDDD"}
+    reference = {"A": "AAAAACBABC", "B": "ABBBBBAABB", "C": "CCCCCDDBBA", "D": "DDDDDDDCCB"}
+    sample = pd.DataFrame(
+        [(j, *pair) for j in pixels for pair in zip(maps[j], reference[j], strict=True)],
+        columns=["stratum", "predicted", "true"],
+    )
+    every = sample.groupby(["stratum", "predicted"], as_index=False).size()
+    every["count"] = every.pop("size") * every["stratum"].map(pixels) // 10
+    options = {"count": "count", "drawn_within": "stratum", "seed": 1}
+    textbook = tu.correct(every, sample, method="test_set", **options).rows()
+    est = tu.correct(every, sample, draws=1000, **options)
+    for g, area, error in ((0, 0.35, 0.082), (2, 0.20, 0.064)):
+        assert round(textbook[g]["estimate"] / 1e5, 2) == area
+        assert round(textbook[g]["sd"] / 1e5, 3) == error
+        assert est.rows()[g]["lower"] < area * 1e5 < est.rows()[g]["upper"]
+    printed = {(None, "accuracy"): 0.63, ("B", "precision"): 0.574, ("B", "recall"): 0.794}
+    found = {(row["class"], row["measure"]): row for row in est.accuracy()}
+    for what, share in printed.items():
+        assert abs(found[what]["mean"] - share) < found[what]["sd"]
 
 
 def test_equal_probabilities_in_strata_are_stratified_sampling(rng):

@@ -147,6 +147,8 @@ def test_two_estimates_are_matched_by_the_names_of_their_classes():
 def test_numbers_are_of_one_matrix():
     with pytest.raises(tu.TrueupError, match=r"one matrix.*\n.*\n.*count="):
         tu.correct_counts(np.ones((2, 2, 2)), [[10, 20], [30, 40]])
+    with pytest.raises(tu.TrueupError, match=r"must have shape.*\n.*\n.*count="):
+        tu.correct_counts(np.ones((2, 2)), [[10, 20], [30, 40]])
 
 
 def test_mean_values_are_totals_over_units(frame):

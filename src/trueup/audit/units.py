@@ -44,7 +44,10 @@ def read_units(
     cluster: str | None = None,
     stratum: str | None = None,
 ) -> Units:
-    """Read the audited units; with an `id`, prediction and value come from the population."""
+    """Read the audited units; with an `id`, prediction and value come from the population.
+
+    `classes` are all labels of either kind, true classes first.
+    """
     kinds = require_columns(test_set, [x for x in (probability, cluster) if x])
     if probability:
         check_value_kind(test_set, probability, kinds[probability])
@@ -181,6 +184,11 @@ def freedom(units: Units, K: int, lam: float = 1.0) -> Floats:
             mine = np.bincount(units.cluster[stratum == j], mine)
         most += max(kish(mine) - 1, 0.0)
     z2 = np.concatenate(_deviations(units, K, lam)[1], axis=1) ** 2
+    return _satterthwaite(z2, most)
+
+
+def _satterthwaite(z2: Floats, most: float) -> Floats:
+    """2/(Σz⁴/(Σz²)² − 1/m) for each row of z² (K, m), at least 1 and at most `most`."""
     total = z2.sum(axis=1)
     part = z2 / np.maximum(total, 1e-300)[:, None]
     uneven = (part**2).sum(axis=1) - 1 / max(int((z2 > 0).any(axis=0).sum()), 1)
@@ -244,35 +252,57 @@ def cluster_effects(units: Units, v_hat: Integers) -> Clusters:
     )
 
 
-def design_effect(units: Units, v_hat: Integers) -> float:
-    """How many times the variance is that of independent units, at least 1.
+class DesignEffect(NamedTuple):
+    """How many times the variance is that of independent units: of all, and by prediction (L,)."""
 
-    Of the calibrated estimator, linearised: z = (v̂_h/n_h)·y·(1[s=g] − ĉ_gh), over all classes. As
-    it is estimated from C clusters, it grows by (t/z)², the quantiles of Student's t with C − 1
-    degrees of freedom and of the normal distribution.
+    whole: float
+    columns: Floats
+
+
+def design_effect(units: Units, v_hat: Integers) -> DesignEffect:
+    """What clusters do to the variance of the calibrated estimator, at least 1.
+
+    Linearised: z = (v̂_h/n_h)·y·(1[s=g] − ĉ_gh), over all classes. Units of each prediction have an
+    effect of their own, and what clusters add that err alike in several predictions; those without
+    an error that of the whole. As it is estimated from few clusters, it grows by (t/z)², the
+    quantiles of Student's t and of the normal distribution. Where a few clusters have most of the
+    errors, t has fewer degrees of freedom than C − 1 (`freedom`): those of counts, as unequal
+    values are no matter of clusters.
     """
     assert units.cluster is not None
-    K = len(v_hat)
-    side = np.arange(K)[:, None]
-    a = (units.g == side).astype(float)
-    weight, c = np.zeros(len(units.g)), np.zeros_like(a)
-    for h in range(K):
+    z, counted = (_residuals(units, y, v_hat) for y in (units.y, np.ones(len(units.y))))
+    apart = [z * (units.h == h) for h in range(len(v_hat))]
+    alone, own = (
+        np.array([_of_clusters(x, cluster).sum() for x in apart])
+        for cluster in (None, units.cluster)
+    )
+    together = _of_clusters(z, units.cluster).sum()
+    z2 = (_summed(counted, units.cluster) ** 2).sum(axis=0, keepdims=True)
+    nu = float(_satterthwaite(z2, int(units.cluster.max()))[0])
+    wider = (special.stdtrit(nu, 0.975) / special.ndtri(0.975)) ** 2
+    whole = max(together / max(alone.sum(), 1e-300), 1.0)
+    shared = max(together / max(own.sum(), 1e-300), 1.0)
+    columns = np.maximum(own / np.maximum(alone, 1e-300), 1.0) * shared
+    return DesignEffect(float(whole * wider), wider * np.where(alone > 0, columns, whole))
+
+
+def _residuals(units: Units, y: Floats, v_hat: Integers) -> Floats:
+    """(v̂_h/n_h)·y·(1[s=g] − ĉ_gh) of every unit: (K, n)."""
+    a = (units.g == np.arange(len(v_hat))[:, None]).astype(float)
+    weight, c = np.zeros(len(y)), np.zeros_like(a)
+    for h in range(len(v_hat)):
         mine = units.h == h
         if mine.any():
             weight[mine] = v_hat[h] / mine.sum()
-            share = (units.y[mine] * a[:, mine]).sum(axis=1) / max(units.y[mine].sum(), 1e-300)
+            share = (y[mine] * a[:, mine]).sum(axis=1) / max(y[mine].sum(), 1e-300)
             c[:, mine] = share[:, None]
-    z = weight * units.y * (a - c)
-    alone, together = _of_clusters(z, None).sum(), _of_clusters(z, units.cluster).sum()
-    C = int(units.cluster.max()) + 1
-    wider = (special.stdtrit(C - 1, 0.975) / special.ndtri(0.975)) ** 2
-    return float(max(together / alone if alone > 0 else 1.0, 1.0) * wider)
+    return np.asarray(weight * y * (a - c))
 
 
-def fewer(n: Integers, effect: float) -> Integers:
-    """Return test counts (…, L) divided by the design effect, rounded so that rows keep their sums.
+def fewer(n: Integers, effect: Floats) -> Integers:
+    """Return test counts (…, L) divided by design effects, rounded so that rows keep their sums.
 
     Sums along each row are rounded, not the cells, so that no row loses what its cells would.
     """
-    total = np.rint(np.cumsum(n, axis=-1) / effect).astype(np.int64)
+    total = np.rint(np.cumsum(n / effect, axis=-1)).astype(np.int64)
     return np.diff(total, axis=-1, prepend=0)

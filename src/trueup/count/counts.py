@@ -313,8 +313,10 @@ def _values(name: str, given: ArrayLike | None, shape: tuple[int, ...]) -> Float
 
 def _shaped(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     if values.shape != shape:
+        hint = "give one number for each column of `test`, in that order."
+        if values.ndim > len(shape):
+            hint = "for groups or strata use `correct`: count= takes a table of counts."
         raise DataError(
-            f"`{name}` must have shape {shape}, to fit `test`; got {values.shape}.",
-            hint="give one number for each column of `test`, in that order.",
+            f"`{name}` must have shape {shape}, to fit `test`; got {values.shape}.", hint=hint
         )
     return values

@@ -10,6 +10,7 @@ from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
 from trueup.audit.units import (
     Clusters,
+    DesignEffect,
     Units,
     cluster_effects,
     design_effect,
@@ -76,16 +77,18 @@ def estimate_units(
         return result
     if units.cluster is None:
         return estimate(counts, settings, native)
-    effect = design_effect(units, counts.v_hat)
-    answer = _clustered(counts, settings, effect)
-    alike = cluster_effects(units, counts.v_hat)
+    every = counts.squared()  # as the units are numbered
+    effect = design_effect(units, every.v_hat)
+    columns = effect.columns[[every.classes.index(h) for h in counts.predicted]]
+    answer = _clustered(counts, settings, effect._replace(columns=columns))
+    alike = cluster_effects(units, every.v_hat)
     result = finish(answer, counts, settings, native, clusters=alike)
-    result.info["design_effect"] = effect
+    result.info["design_effect"] = effect.whole
     return result
 
 
-def _clustered(counts: Counts, settings: Settings, effect: float) -> Answer:
-    """Run a method with as many test units as the clusters are worth: n over the design effect.
+def _clustered(counts: Counts, settings: Settings, effect: DesignEffect) -> Answer:
+    """Run a method with as many test units as the clusters are worth: n over the design effects.
 
     Audited units are known as ever; the others are learned from fewer of them. Methods without
     draws get wider intervals instead.
@@ -94,19 +97,18 @@ def _clustered(counts: Counts, settings: Settings, effect: float) -> Answer:
         answer = METHODS[settings.method](counts, settings)
         if answer.sd is None or answer.estimate is None:
             return answer
-        half = special.ndtri((1 + settings.interval) / 2) * answer.sd * np.sqrt(effect)
-        return replace(
-            answer, draws=None, sd=answer.sd * np.sqrt(effect), lower=answer.estimate - half,
-            upper=answer.estimate + half,
-        )  # fmt: skip
+        sd = answer.sd * np.sqrt(effect.whole)
+        half = special.ndtri((1 + settings.interval) / 2) * sd
+        lower, upper = answer.estimate - half, answer.estimate + half
+        return replace(answer, draws=None, sd=sd, lower=lower, upper=upper)
     rest, known = split(counts, settings.overlap)
     cells = None
     if counts.bands is not None:
         inside, _ = split(counts.bands, settings.overlap)
-        K, n = counts.K, counts.bands.n
-        less = fewer(n.reshape(K, counts.v_hat.size, -1), effect).reshape(n.shape)
+        n = counts.bands.n.reshape(counts.K, counts.v_hat.size, -1)
+        less = fewer(n, effect.columns[:, None]).reshape(counts.bands.n.shape)
         cells = replace(inside, n=less, t=None, t2=None)
-    fewer_units = replace(rest, n=fewer(counts.n, effect), t=None, t2=None, bands=cells)
+    fewer_units = replace(rest, n=fewer(counts.n, effect.columns), t=None, t2=None, bands=cells)
     answer = METHODS[settings.method](fewer_units, replace(settings, overlap=False))
     assert answer.draws is not None
     M = answer.M if answer.M is None or not settings.overlap else answer.M + counts.n
