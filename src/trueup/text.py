@@ -94,6 +94,17 @@ def percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
+def p_text(p: float) -> str:
+    """Write a p-value, without digits of what is as good as impossible.
+
+    Examples
+    --------
+    >>> p_text(0.0213), p_text(3e-319)
+    ('p = 0.021', 'p < 0.001')
+    """
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+
+
 def listed(words: Sequence[str]) -> str:
     """Write words as a sentence lists them.
 

@@ -68,7 +68,7 @@ def test_units_in_many_small_groups_are_tested_like_those_in_few(rng):
 def test_a_shifted_test_set_is_found():
     est = tu.correct_counts([[45, 5], [5, 45]], [900, 8100], design="random", draws=200)
     (warning,) = est.info["warnings"]
-    for word in ("p = ", "50.0% of the test set", "10.0% of the population", "'shifted'"):
+    for word in ("(p ", "50.0% of the test set", "10.0% of the population", "'shifted'"):
         assert word in warning
 
 

@@ -19,6 +19,7 @@ from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.result import Estimate
 from trueup.estimate.strata import Stratum, draw_regressed, draw_together
 from trueup.numerics.arrays import Floats
+from trueup.text import p_text
 
 Native = Callable[[dict[str, list[Any]]], Any]
 
@@ -192,8 +193,8 @@ def _doubts(groups: Counts, design: str) -> list[str]:
     if evidence is None or evidence.p_value >= DOUBTFUL:
         return []
     return [
-        f"One set of error rates was taken for all groups, but {evidence.words} (p = "
-        f"{evidence.p_value:.2g}): intervals of groups may be far too narrow. With a test set "
+        f"One set of error rates was taken for all groups, but {evidence.words} "
+        f"({p_text(evidence.p_value)}): intervals of groups may be far too narrow. With a test set "
         "drawn from the population leave out pooling='complete'; otherwise give `strata`."
     ]
 

@@ -13,6 +13,7 @@ from trueup.estimate.periods.estimate import LIKELY, audits_differ, estimate_per
 from trueup.numerics.arrays import Integers
 from trueup.study import findings as ask
 from trueup.study.findings import Finding
+from trueup.text import p_text
 
 DRAWS = 1000
 LARGER = 1.1
@@ -61,9 +62,9 @@ def _design(counts: Counts, audits: Integers, overlap: bool) -> Finding:
     if not found:
         return Finding("design 'random'", None, False, "cannot be tested with these numbers")
     p = min(1.0, len(found) * min(doubt.p_value for doubt in found))
-    words = f"audited units look like the predictions of their period (p = {p:.2g})"
+    words = f"audited units look like the predictions of their period ({p_text(p)})"
     if p < DOUBTFUL:
-        words = f"audited units do not look like those of their period (p = {p:.2g}): see below"
+        words = f"audited units do not look like those of their period ({p_text(p)}): see below"
     return Finding("design 'random'", p, p < DOUBTFUL, words)
 
 

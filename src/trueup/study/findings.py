@@ -17,6 +17,7 @@ from trueup.estimate.doubts.cautions import DIFFERENT
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 from trueup.estimate.doubts.rates import rates_differ, score_as_given, score_helps
 from trueup.estimate.doubts.values import rates_follow_value, values_differ
+from trueup.text import p_text
 
 MOST_NAMED = 5
 WEAK = 0.1
@@ -137,11 +138,11 @@ def parts(found: GroupCounts, design: str) -> list[Finding]:
 def evidence_of(question: str, evidence: Evidence, answer: str, bound: float = DOUBTFUL) -> Finding:
     """Say how much a p-value shows; below `bound` with what to do about it."""
     p, seen = evidence.p_value, evidence.p_value < bound
-    words = f"no sign of it (p = {p:.2g})"
+    words = f"no sign of it ({p_text(p)})"
     if p <= WEAK:
-        words = f"some sign of it (p = {p:.2g}; marked only below {bound:g})"
+        words = f"some sign of it ({p_text(p)}; marked only below {bound:g})"
     if seen:
-        words = f"{evidence.words} (p = {p:.2g}): {answer}"
+        words = f"{evidence.words} ({p_text(p)}): {answer}"
     return Finding(question, p, seen, words)
 
 
@@ -155,7 +156,7 @@ def design(counts: Counts, overlap: bool, parts: GroupCounts | None) -> list[Fin
     adjusted = ", adjusted for several tests" if several else ""
     for doubt in doubts:
         what = "design 'random'" if doubt.what == "predicted classes" else f"random {doubt.what}"
-        seen, p = doubt.p_value < DOUBTFUL, f"p = {doubt.p_value:.2g}"
+        seen, p = doubt.p_value < DOUBTFUL, p_text(doubt.p_value)
         words = f"{p}{adjusted}: the test set's {doubt.what} look like the population's"
         found.append(Finding(what, doubt.p_value, seen, doubt.words if seen else words))
     return found
@@ -168,15 +169,15 @@ def score(counts: Counts) -> list[Finding]:
     if helps is not None:
         p = helps.p_value
         turned = p < DOUBTFUL
-        words = f"{helps.words} (p = {p:.2g}): is a high score a sure prediction?"
-        told = f"higher scores are right more often (p = {1 - p:.2g})"
-        weak = f"no clear sign that higher scores are right more often (p = {1 - p:.2g})"
+        words = f"{helps.words} ({p_text(p)}): is a high score a sure prediction?"
+        told = f"higher scores are right more often ({p_text(1 - p)})"
+        weak = f"no clear sign that higher scores are right more often ({p_text(1 - p)})"
         words = words if turned else told if 1 - p < WEAK else weak
         found.append(Finding("order of the scores", p, turned, words))
     if given is not None:
         p = given.p_value
         off = "scores are not to be believed as they are; the estimate believes only their order"
-        words = f"{given.words} (p = {p:.2g})" + (f": {off}" if p < DOUBTFUL else "")
+        words = f"{given.words} ({p_text(p)})" + (f": {off}" if p < DOUBTFUL else "")
         found.append(Finding("scores as probabilities", p, False, words))
     return found
 
@@ -243,7 +244,7 @@ def concentration(counts: Counts, largest: Sequence[float] | None) -> list[Findi
 
 def warned(warnings: Sequence[str], findings: Sequence[Finding]) -> list[Finding]:
     """What `correct` would say of these data, unless a finding says so already."""
-    known = [*(f.words.split(" (p = ")[0] for f in findings if f.doubt), *SAID]
+    known = [*(f.words.split(" (p ")[0] for f in findings if f.doubt), *SAID]
     return [
         Finding("`correct` would warn", None, True, words)
         for words in warnings

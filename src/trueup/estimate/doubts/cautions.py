@@ -16,7 +16,7 @@ from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.doubts.rates import prior_conflict
 from trueup.estimate.doubts.values import far_smaller, thin_half, values_differ
-from trueup.text import quoted, roughly
+from trueup.text import p_text, quoted, roughly
 
 FEW_WRONG = 12
 """Audited errors below which totals of signed values are doubtful: where classes lie two standard
@@ -81,7 +81,7 @@ def cautions(
         if evidence and evidence.p_value < DIFFERENT:
             found.append(
                 f"Method {method!r} assumes that the values of a true class do not depend on what "
-                f"was predicted; here {evidence.words} (p = {evidence.p_value:.2g}). The totals "
+                f"was predicted; here {evidence.words} ({p_text(evidence.p_value)}). The totals "
                 "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
                 "if you cannot, give `strata` of units of similar size."
             )
@@ -91,7 +91,7 @@ def cautions(
         if evidence and evidence.p_value < DOUBTFUL:
             found.append(
                 f"The prior {settings.prior.name!r} and the test set contradict each other: "
-                f"{evidence.words} (p = {evidence.p_value:.2g}). The answer is a compromise "
+                f"{evidence.words} ({p_text(evidence.p_value)}). The answer is a compromise "
                 "between the two. Does the prior hold here? Otherwise leave out `prior`."
             )
     if method in POSTERIORS and settings.P is None:

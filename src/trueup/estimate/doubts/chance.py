@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueup.estimate.doubts import Evidence
+from trueup.text import p_text
 
 SWAPPED = 0.001
 """Below this p-value rows or columns are said to be interchanged."""
@@ -48,8 +49,8 @@ def chance_warning(n: NDArray[Any], classes: Sequence[Hashable], alike: float = 
     if evidence is None or evidence.p_value >= SWAPPED:
         return []
     return [
-        f"The predictions are right less often than chance would have it: {evidence.words} (p = "
-        f"{evidence.p_value:.1g}). Are the rows the true classes, and the columns in the same "
+        f"The predictions are right less often than chance would have it: {evidence.words} "
+        f"({p_text(evidence.p_value)}). Are the rows the true classes, and the columns in the same "
         "order? In tables, do labels mean the same in both columns of classes?"
     ]
 

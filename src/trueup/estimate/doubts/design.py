@@ -13,6 +13,7 @@ from trueup.count.parts import Parts
 from trueup.count.scores import score_ranks
 from trueup.numerics import special
 from trueup.numerics.arrays import Integers, Rng
+from trueup.text import p_text
 
 # The chi-square distribution is good enough when every class is expected this often (Cochran).
 EXPECTED_ENOUGH = 5
@@ -179,7 +180,7 @@ CAUSES = {
 
 
 def _words(counts: Counts, what: str, p_value: float, said: str) -> str:
-    p = f"(p = {p_value:.2g})"
+    p = f"({p_text(p_value)})"
     if what == "predicted classes":
         in_test = counts.n.sum(axis=0) / counts.n.sum()
         in_population = counts.v_hat / counts.N

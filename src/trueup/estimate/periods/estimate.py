@@ -21,7 +21,7 @@ from trueup.estimate.periods.draw import Assumed, draw_periods
 from trueup.estimate.periods.labels import when
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats, Integers
-from trueup.text import listed
+from trueup.text import listed, p_text
 
 LIKELY = 0.05
 """Audits that differ with a smaller p-value: that is said, and wrong predictions of a class are
@@ -181,9 +181,9 @@ def _assumed(
     of = listed([*map(str, named)])
     if evidence is not None:
         return [
-            f"Error rates have drifted between the audits of {of} (p = "
-            f"{evidence.p_value:.2g}): {evidence.words}. Between audits they are interpolated; the "
-            "intervals of later periods grow with the time since the last audit."
+            f"Error rates have drifted between the audits of {of} "
+            f"({p_text(evidence.p_value)}): {evidence.words}. Between audits they are "
+            "interpolated; the intervals of later periods grow with the time since the last audit."
         ]
     if drift:
         return []
