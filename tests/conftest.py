@@ -27,8 +27,9 @@ def rng() -> np.random.Generator:
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an estimate have 200 draws unless the test says how many: for tests about messages."""
     import trueup as tu
+    from trueup.draws.settings import make_settings  # of `check`
 
-    for function in (tu.correct, tu.correct_counts):
+    for function in (tu.correct, tu.correct_counts, make_settings):
         monkeypatch.setitem(function.__kwdefaults__, "draws", 200)
 
 
