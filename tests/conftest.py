@@ -27,8 +27,9 @@ def rng() -> np.random.Generator:
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an estimate have 200 draws unless the test says how many: for tests about messages."""
     import trueup as tu
+    from trueup.draws.settings import make_settings  # of `check`
 
-    for function in (tu.correct, tu.correct_counts):
+    for function in (tu.correct, tu.correct_counts, make_settings):
         monkeypatch.setitem(function.__kwdefaults__, "draws", 200)
 
 
@@ -44,6 +45,8 @@ def one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     from trueup.draws import pooling
     from trueup.estimate import cell_totals
 
+    # after 20 sweeps mean and sd were those after 60, to the 2% that ten seeds tell
+    monkeypatch.setattr(cell_totals, "WARM_UP", 20)
     monkeypatch.setattr(cell_totals, "LEAST_SWEEPS", 20)
     monkeypatch.setattr(cell_totals, "MOST_BATCHES", 1)
     monkeypatch.setattr(pooling, "ENOUGH", 0.1)
@@ -54,9 +57,11 @@ def shorten_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every kind of chain stop after a few sweeps, and try fewer points of grids."""
     from trueup.aggregate.groups import concentration, layer
     from trueup.draws import pair_walk, pooling
+    from trueup.draws.samplers import chain
     from trueup.estimate import cell_totals
 
     few = {
+        chain: {"RHAT": np.inf},
         cell_totals: {"WARM_UP": 4, "LEAST_SWEEPS": 5, "MOST_BATCHES": 1},
         concentration: {"WARM_UP": 10, "KEEP": 5},
         layer: {"KAPPAS": layer.KAPPAS[::5], "FIRST": 4},

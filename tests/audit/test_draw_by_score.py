@@ -90,13 +90,20 @@ def test_every_unit_is_drawn_as_often_as_its_probability_says():
     assert tails.min() * known.sum() > 1e-5
 
 
+def units_of(table):
+    columns = ["unit", "stratum", "why", "probability"]
+    return sorted(open_table(table, "the list").rows(columns))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return units_of(drawn())
+
+
 @pytest.mark.filterwarnings("ignore:::ibis")
 @pytest.mark.parametrize("engine", [*LOCAL, *FILES, "ibis-duckdb"])
-def test_every_engine_draws_the_same_units(engine, tmp_path):
-    found = drawn(population=make(engine, POPULATION, tmp_path, None))
-    columns = ["unit", "stratum", "why", "probability"]
-    found, expected = (open_table(x, "the list").rows(columns) for x in (found, drawn()))
-    assert sorted(found) == sorted(expected)
+def test_every_engine_draws_the_same_units(engine, expected, tmp_path):
+    assert units_of(drawn(population=make(engine, POPULATION, tmp_path, None))) == expected
 
 
 def test_correct_reads_the_bands_back():

@@ -155,6 +155,7 @@ UNITS = pd.DataFrame({
 AUDITED = UNITS.assign(true=["a", "b", "b", "a", "b", "c"] * 40).iloc[:60]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize(
     "options",

@@ -50,14 +50,16 @@ def test_units_in_many_small_groups_are_tested_like_those_in_few(rng):
         assert not overlap or (drawn <= v_hat).all()
         expected = 200 * v_hat / v_hat.sum()
         found = ((drawn - expected) ** 2 / expected).sum(axis=1)
-        theirs = rng.multinomial(200, v_hat / v_hat.sum(), 2000)
+        R = more(1000)
+        theirs = rng.multinomial(200, v_hat / v_hat.sum(), R)
         if overlap:
-            theirs = rng.multivariate_hypergeometric(v_hat, 200, 2000, method="marginals")
+            theirs = rng.multivariate_hypergeometric(v_hat, 200, R, method="marginals")
         other = ((theirs - expected) ** 2 / expected).sum(axis=1)
-        error = np.sqrt((found.var() + other.var()) / 2000)
+        error = np.sqrt(found.var() / len(found) + other.var() / R)
         assert abs(found.mean() - other.mean()) < 5 * error
         p = design_p_value(theirs[:1], v_hat, overlap=overlap, rng=rng)
-        assert abs(p - (other >= other[0]).mean()) < 5 * np.sqrt(2 * p * (1 - p) / 2000) + 0.002
+        error = np.sqrt(p * (1 - p) * (1 / len(found) + 1 / R))
+        assert abs(p - (other >= other[0]).mean()) < 5 * error + 0.002
         early = np.zeros((1, 4000), int)
         early[0, :200] = 1  # only in the first groups, one in each
         share = v_hat[:200].sum() / v_hat.sum()

@@ -230,7 +230,7 @@ def test_strata_have_an_even_rank(rng):
         n = np.moveaxis(rng.multinomial(units[:, 0], c.T), -1, 0)[..., None]
         flat = Frame(np.zeros((1, H * J, 1)), (np.zeros(K), np.full(K, 1e-6)), shares)
         states = learn_columns(n, flat, alpha, rng, chains=40)
-        last = next(islice(states, 50, None))
+        last = next(islice(states, 30, None))  # as many as in tests/draws
         a = np.maximum(last.kappa[:, None, None, None] * last.m + n, 1e-300)
         drawn_c = rng.standard_gamma(a)
         drawn_c = drawn_c[:, 0, :, 0] / np.maximum(drawn_c.sum(axis=1)[:, :, 0], 1e-300)

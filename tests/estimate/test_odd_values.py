@@ -41,6 +41,7 @@ def tables(rng, values, n, design="random"):
     return population, population.take(i).append_column("true", pa.array(s[i]))
 
 
+@pytest.mark.usefixtures("one_batch", "few_draws")
 @pytest.mark.parametrize(
     ("values", "design"),
     [*((v, d) for v in VALUES for d in ("random", "shifted")), ("mostly zeros", "by_class")],

@@ -157,6 +157,7 @@ def test_the_score_is_tested(rng):
     assert {row["question"]: row for row in turned}["order of the scores"]["doubt"]
 
 
+@pytest.mark.usefixtures("one_batch")
 @pytest.mark.parametrize("design", ["by_class", "shifted"])
 def test_rows_over_bands_of_the_score_carry_over(design, rng):
     """A test set with as many units of either class: `joint` would be wrong by 20 points."""

@@ -177,4 +177,4 @@ def test_no_warning_of_numpy_reaches_a_user(name, options):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", tu.TrueupWarning)
         with contextlib.suppress(tu.TrueupError):
-            tu.correct_counts(*ODD[name], draws=200, seconds=1, seed=1, overlap=False, **options)
+            tu.correct_counts(*ODD[name], draws=200, seconds=0.2, seed=1, overlap=False, **options)

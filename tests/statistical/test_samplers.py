@@ -68,7 +68,7 @@ def test_constrained_chain_at_two_classes_against_exact_draws():
 )
 def test_full_at_two_classes_against_quadrature(gamma, v_hat):
     a = PECULIAR[0]
-    draws = draw_full(a, np.array(gamma), np.array(v_hat), 4_000, RNG(33))
+    draws = draw_full(a, np.array(gamma), np.array(v_hat), 2_500, RNG(33))
     values, weight = full_quadrature(a, gamma, v_hat)
     moments_agree(draws.beta[:, 0], draws.info["ess"], values, weight)
 
@@ -129,7 +129,7 @@ def test_determinant_and_exponent_matter(wrong):
 def test_full_with_a_small_or_a_large_gamma_against_quadrature(gamma):
     """A class that is almost absent or not, and a prior of β that outweighs the test set's."""
     a, v_hat, m = PECULIAR[0], (6, 14), 160
-    draws = draw_full(a, np.array(gamma), np.array(v_hat), 4_000, RNG(41))
+    draws = draw_full(a, np.array(gamma), np.array(v_hat), 2_500, RNG(41))
     values, weight = full_quadrature(a, gamma, v_hat, m)
     assert draws.info["warnings"] == []
     mean, absent = values @ weight, weight[values < 1e-3].sum()
@@ -147,9 +147,9 @@ def test_full_with_more_or_fewer_columns_than_classes(shape):
     P = np.stack([rng.dirichlet(row, 100_000) for row in a], axis=1)
     beta = rng.dirichlet(gamma, 100_000)
     weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
-    draws = draw_full(a, gamma, v_hat, 4_000, rng)
-    assert draws.P.shape == (4_000, *shape)
-    assert draws.rho.shape == (4_000, shape[1])
+    draws = draw_full(a, gamma, v_hat, 2_500, rng)
+    assert draws.P.shape == (2_500, *shape)
+    assert draws.rho.shape == (2_500, shape[1])
     assert errors(draws, *weighted(beta, weight)).max() < 5
     mean, extra = weighted(P[:, 0], weight)
     error = np.hypot(extra, draws.P[:, 0].std(axis=0) / np.sqrt(draws.info["ess"]))
