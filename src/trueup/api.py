@@ -186,9 +186,9 @@ def correct(
         probabilities; for the total of the column that it was drawn by, its method is "joint".
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
-        one block). The test set then counts as fewer units: its size divided by the design effect,
-        which is in ``info["design_effect"]``. With `probability` that is how many times the
-        clusters make the variance, added up over classes.
+        one block). The test set then counts as fewer units: those of each predicted class divided
+        by its design effect. That of the whole is in ``info["design_effect"]``; with `probability`
+        it is how many times the clusters make the variance, added up over classes.
     seconds : float
         Time limit for Markov chains, where a method needs them. If it is too short, a warning
         gives R-hat, and the draws depend on the machine.
