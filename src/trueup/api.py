@@ -301,6 +301,7 @@ def correct(
         and count is None
         and not period,
         design=design,
+        periods=period is not None,
     )
     if columns.strata and pooling != "complete":  # strata have rates of their own
         found = replace(found, whole=replace(found.whole, within=found.strata.counts))

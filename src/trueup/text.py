@@ -1,5 +1,6 @@
 """Numbers as people write them, words in a row, and columns that line up."""
 
+import datetime
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -121,10 +122,15 @@ def quoted(labels: Iterable[object]) -> str:
 
     Examples
     --------
-    >>> print(quoted(["a", 1]))
-    'a' and 1
+    >>> print(quoted(["a", 1, datetime.date(2024, 12, 1)]))
+    'a', 1 and 2024-12-01
     """
-    return listed([*map(repr, labels)])
+    return listed([*map(spelt, labels)])
+
+
+def spelt(label: object) -> str:
+    """Write a label so that its end is seen: text in quotes, dates as people write them."""
+    return str(label) if isinstance(label, datetime.date) else repr(label)
 
 
 def aligned(table: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:

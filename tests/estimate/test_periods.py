@@ -403,3 +403,23 @@ def test_an_audited_period_has_the_true_shares_of_its_audit(rng):
     settings = make_settings(2, design="random", draws=1000, seed=int(rng.integers(2**32)))
     u = draw.draw_periods(counts, np.arange(2.0), settings, draw.Assumed()).u[:, 0, 0]
     assert u.mean() == pytest.approx(500, abs=5 * u.std() / np.sqrt(1000) + 2)  # 2 for the prior
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_rows_are_in_the_order_of_time_and_dates_are_written_as_such():
+    table, test = series(np.random.default_rng(3), [0.3, 0.4, 0.5], audits={1: 60})
+    as_text = pl.col("month").replace_strict({1: "9", 2: "10", 3: "11"})
+    renamed = correct(*(x.with_columns(as_text) for x in (table, test))).rows()
+    assert [row["month"] for row in renamed[:6]] == ["9", "9", "10", "10", "11", "11"]
+    numbered = correct(table, test).rows()
+    assert [row["estimate"] for row in renamed] == [row["estimate"] for row in numbered]
+    date = pl.date(2024, pl.col("month"), 1).alias("month")
+    dated = correct(*(x.with_columns(date) for x in (table, test)))
+    assert "only period 2024-01-01 was audited" in dated.info["warnings"][0]
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_periods_with_a_test_set_from_elsewhere_are_not_called_groups():
+    table, test = series(np.random.default_rng(3), [0.3, 0.4], audits={1: 60})
+    est = correct(table, test.drop("month"), design="shifted")
+    assert not any("groups" in words for words in est.info["warnings"])

@@ -277,3 +277,13 @@ def test_what_is_printed_says_all_for_the_whole_and_no_prior_where_none_is_used(
     frame["true"] = frame["predicted"]
     est = tu.correct(frame, frame[:12], by="g", draws=200, seed=1)
     assert any(line.split()[:2] == ["all", "a"] for line in str(est).split("\n"))
+
+
+def test_a_group_called_all_is_told_from_the_whole():
+    units = pd.DataFrame({"predicted": [*"aabb"] * 20, "group": ["all", "s"] * 40})
+    audited = units[:16].assign(true=units.predicted)
+    est = tu.correct(units, audited, by="group", seed=1, draws=200)
+    assert [line.split("|")[1].strip() for line in est.to_markdown().splitlines()[2:8]] == [
+        "all", "all", "s", "s", "all groups", "all groups",
+    ]  # fmt: skip
+    assert "\nall groups  a" in str(est)

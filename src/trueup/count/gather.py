@@ -23,7 +23,7 @@ from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import Progress
 from trueup.read.aggregated import looks_aggregated
 from trueup.read.table import Missing, Score, Table, Tally
-from trueup.text import quoted
+from trueup.text import quoted, spelt
 
 BAND, SCORE_BAND = "trueup band", "trueup score band"
 """The columns of fine bands of value and score, while both tables are counted."""
@@ -45,6 +45,7 @@ def gather_groups(
     progress: Progress | None = None,
     bands: bool = False,
     design: str = "random",
+    periods: bool = False,
 ) -> GroupCounts:
     """Count both tables per stratum, group and class, and check that they fit together.
 
@@ -55,7 +56,8 @@ def gather_groups(
     value and of the score, and `whole.bands` has cells of them and of audit strata
     (`drawn_within`); strata have none. The whole is then counted in a scan of its own, so that
     groups do not change it, and the bands of groups, while these are few, in one more. `design`
-    says whether a label that is never true must be asked about.
+    says whether a label that is never true must be asked about. Groups that are `periods` have
+    words of their own where the test set lacks them.
     """
     if missing not in ("refuse", "leave_out"):
         raise OptionError(f'`missing` must be "refuse" or "leave_out"; got {missing!r}.')
@@ -106,7 +108,7 @@ def gather_groups(
     if value is not None and not valued:
         notes.append(_not_valued(test_set, value))
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
-    if absent:
+    if absent and not periods:
         notes.append(_not_placed(test_set, absent, columns, overlap))
     fine = figures_of(whole, predicted), figures_of(audited, labels, predicted)
     bands = bands and alone is None
@@ -236,7 +238,7 @@ def _audit_strata(
 
 def _parts(labels: Sequence[tuple[Hashable, ...]]) -> str:
     """Write strata or groups, each a tuple of labels, as a sentence lists them."""
-    return ", ".join(" / ".join(map(repr, label)) for label in labels[:MOST_NAMED])
+    return ", ".join(" / ".join(map(spelt, label)) for label in labels[:MOST_NAMED])
 
 
 def figures_of(tally: Tally, *axes: Sequence[Hashable]) -> Figures:

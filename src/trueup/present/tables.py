@@ -146,13 +146,15 @@ def published(
         names |= {"estimate": "corrected", "lower": f"{percent(est.info['interval'])} from"}
         names |= {"upper": "to"}
     rows = _chosen(est, class_shares(est), groups) if share else written(est, groups=groups)
-    return [*by, "class", *names.values()], _cells(rows, by, names, "all"), len(by) + 1
+    return [*by, "class", *names.values()], _cells(rows, by, names), len(by) + 1
 
 
 def _cells(
-    rows: Sequence[dict[str, Any]], by: Sequence[str], figures: Iterable[str], whole: str
+    rows: Sequence[dict[str, Any]], by: Sequence[str], figures: Iterable[str]
 ) -> list[list[str]]:
-    """Return labels and figures as text; `whole` stands for the groups of the whole."""
+    """Return labels and figures as text; "all" stands for the groups, unless one is called so."""
+    taken = {str(row[name]).casefold() for row in rows for name in by}
+    whole = "all groups" if "all" in taken else "all"
     return [
         [whole if row["part"] == "whole" else _text(row[name]) for name in by]
         + [_text(row["class"])]
@@ -251,7 +253,7 @@ def _lines(est: Estimate, unit: float, shortest: int) -> list[str]:
     rows = written(est, unit, range(-(-(B * K - hidden) // K)))
     rows = rows[: B * K - hidden] + rows[-K:]  # the first groups, and the whole at the end
     words, header = range(len(by) + 1), [*by, "class", *FIGURES]
-    table = [header, *_cells(rows, by, FIGURES, "all")]
+    table = [header, *_cells(rows, by, FIGURES)]
     lines = aligned(_narrow(table, words, shortest), words)
     if hidden:
         lines.insert(1 + MOST_PRINTED, f"… {hidden:,} more rows: see rows() or table; the whole:")

@@ -24,7 +24,7 @@ from trueup.read import open_table, open_units
 from trueup.read.columns import class_kind, group_kind, require_columns
 from trueup.read.formats.written import written
 from trueup.read.table import Table, Tally
-from trueup.text import quoted
+from trueup.text import quoted, spelt
 
 NOT_HERE = re.compile(r".*--\w|did you mean|name the column")
 """Hints that name options, or columns to name: `add` has none."""
@@ -117,7 +117,7 @@ def _longer(est: Estimate, predictions: Any, test_set: Any, progress: Progress |
         raise DataError(
             f"Audited units must be in periods of the series; {audited and audited.name} has "
             f"{sum(merged.unplaced.values()):,} in others, such as "
-            f"{next(iter(merged.unplaced))[0]!r}.",
+            f"{spelt(next(iter(merged.unplaced))[0])}.",
             hint="add the table of that period first, or together with its test set.",
         )
     given = {"predictions": predictions, "test_set": test_set}

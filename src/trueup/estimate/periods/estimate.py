@@ -21,7 +21,7 @@ from trueup.estimate.periods.draw import Assumed, draw_periods
 from trueup.estimate.periods.labels import when
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats, Integers
-from trueup.text import listed, p_text
+from trueup.text import listed, p_text, spelt
 
 LIKELY = 0.05
 """Audits that differ with a smaller p-value: that is said, and wrong predictions of a class are
@@ -39,29 +39,28 @@ def estimate_periods(
     panel: float,
     drift: float = 0.0,
 ) -> Estimate:
-    """Estimate every period, and the whole as their sum."""
+    """Estimate every period, in the order of time, and the whole as their sum."""
     groups = found.groups
     _check(settings, panel, drift)
     counts, at, order = in_order(found, settings, drift)
-    labels = [label[0] for label in groups.labels]
+    labels = [groups.labels[t] for t in order]
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
     evidence = audits_differ(counts, settings.design)
     differ = evidence is not None and evidence.p_value < LIKELY
     series = draw_periods(counts, at, settings, Assumed(panel, drift, differ))
-    draws = np.empty_like(series.u)
-    draws[:, order] = series.u
-    named = [labels[order[t]] for t in audits]
+    draws = series.u
+    named = [labels[t][0] for t in audits]
     told = design_of_audits(counts, audits, named, settings)
     told += _assumed(
         counts.n[audits], counts.classes, named, settings, drift, evidence if differ else None
     )
-    told += [_unlike(labels[order[t]]) for t in series.unlike]
+    told += [_unlike(labels[t][0]) for t in series.unlike]
     others = np.setdiff1d(np.arange(len(at)), audits)
     if series.above is not None and len(others):
-        named_others = [labels[order[t]] for t in others]
+        named_others = [labels[t][0] for t in others]
         told += _from_zero(series.above[others], named_others, counts.classes)
     every = summary(draws, settings.interval, discrete=not counts.totals)
-    numbers = {"naive": groups.counts.naive} | every
+    numbers = {"naive": counts.naive} | every
     info = {
         "method": "joint" if settings.from_population else "full",
         "ess": series.ess,
@@ -77,11 +76,8 @@ def estimate_periods(
     }
     answer = Answer(draws.sum(axis=1), series.P, M=series.M, info=info)
     result = finish(answer, found.whole, settings, native, periods=True)
-    units = None
-    if counts.totals:
-        units = np.empty_like(series.units)
-        units[:, order] = series.units
-    made = GroupFigures(groups.columns, groups.labels, numbers, draws, units)
+    units = series.units if counts.totals else None
+    made = GroupFigures(groups.columns, labels, numbers, draws, units)
     return replace(result, groups=made)
 
 
@@ -165,7 +161,7 @@ def design_of_audits(
     for t, label in zip(audits, named, strict=True):
         doubts = design_doubts(counts.part(t), settings.overlap)
         certain = [x for x in doubts if x.p_value * len(audits) < DOUBTFUL]
-        found += [f"In period {label!r}: {doubt.words}" for doubt in certain]
+        found += [f"In period {spelt(label)}: {doubt.words}" for doubt in certain]
     return found
 
 
@@ -201,7 +197,7 @@ def _assumed(
             f"recall that falls by {points:.0f} points may not be seen, and growth may then be "
             "wrong. Audit more units of that class."
         ]
-    where = f"only period {named[0]!r} was audited"
+    where = f"only period {spelt(named[0])} was audited"
     if settings.design == "shifted":
         where = "the test set is from elsewhere"
     return [
@@ -230,6 +226,6 @@ def _from_zero(above: Floats, named: Sequence[Hashable], classes: Sequence[Hasha
 
 def _unlike(label: Hashable) -> str:
     return (
-        f"The predictions of period {label!r} do not fit the audited error rates, whatever its "
-        "base rates: the rates must have changed. Audit that period."
+        f"The predictions of period {spelt(label)} do not fit the audited error rates, whatever "
+        "its base rates: the rates must have changed. Audit that period."
     )

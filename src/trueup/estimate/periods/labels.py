@@ -8,6 +8,7 @@ import numpy as np
 
 from trueup.errors import DataError
 from trueup.numerics.arrays import Floats
+from trueup.text import spelt
 
 
 def _months(year: str, month: str) -> float:
@@ -47,7 +48,7 @@ def when(labels: Sequence[Hashable]) -> Floats:
     at = _dates(labels) if all(isinstance(x, datetime.date) for x in labels) else _texts(labels)
     if len(at) < 2:
         raise DataError(
-            f"`period` needs two periods or more; got {list(labels)}.",
+            f"`period` needs two periods or more; got {_some(labels)}.",
             hint="leave it out: a single period is a table like any other.",
         )
     steps = np.diff(np.sort(at))
@@ -83,4 +84,4 @@ def _texts(labels: Sequence[Hashable]) -> Floats:
 
 
 def _some(labels: Sequence[Hashable]) -> str:
-    return ", ".join(map(repr, labels[:5])) + (" …" if len(labels) > 5 else "")
+    return ", ".join(map(spelt, labels[:5])) + (" …" if len(labels) > 5 else "")

@@ -2,7 +2,7 @@
 
 import { copyButton, el, table } from "./dom.js";
 import { drawCharts } from "./charts.js";
-import { figure, formatter, NAMES } from "./format.js";
+import { figure, formatter, NAMES, wholeName } from "./format.js";
 
 const percent = ({ interval }) => `${Number((100 * interval).toPrecision(4))}%`;
 
@@ -94,11 +94,12 @@ function notes(answer) {
 function rowsTable(answer) {
   const by = answer.by ?? [];
   const inverse = answer.inversion?.values;
+  const whole = wholeName(answer.written, by);
   const format = formatter(answer.rows.flatMap((row) => [row.naive, row.estimate, row.upper]));
   const shown = figures(answer.info);
   const header = [...by, "class", ...shown.map((name) => (name === "lower" ? `${percent(answer.info)} from` : NAMES[name])), ...(inverse ? ["plain inversion"] : [])];
   const rows = answer.written.map((row, k) => [
-    ...by.map((name) => (row.part === "whole" ? "all" : String(row[name] ?? "(none)"))), String(row.class),
+    ...by.map((name) => (row.part === "whole" ? whole : String(row[name] ?? "(none)"))), String(row.class),
     ...shown.map((name) => figure(row[name])),
     ...(inverse ? [inverse[k] < 0 && !answer.inversion.permissible ? `${format(inverse[k])} refused` : format(inverse[k])] : [])]);
   const made = table(header, rows, answer.totals ? "Totals per class" : "Units per class");

@@ -1,7 +1,7 @@
 // Charts: Vega-Lite from the server, drawn here without eval. Each has its numbers as a table too.
 
 import { el, table } from "./dom.js";
-import { figure, NAMES } from "./format.js";
+import { figure, NAMES, wholeName } from "./format.js";
 
 // `ast`: expressions are interpreted, so that the page needs no eval. `aria`: a screen reader gets the
 // label and the table, not two thousand dots.
@@ -76,8 +76,9 @@ function numbersOf(kind, answer) {
   }
   const wanted = kind === "density" ? ["mean", "sd", "lower", "estimate", "upper"] : ["naive", "estimate", "lower", "upper"];
   const by = kind === "groups" ? answer.by : []; // the other charts are of the whole
+  const whole = wholeName(answer.written, by);
   return table([...by, "class", ...wanted.map((name) => NAMES[name])],
-    answer.written.filter((row) => by.length || row.part === "whole").map((row) => [...by.map((name) => (row.part === "whole" ? "all" : String(row[name] ?? "(none)"))), String(row.class), ...wanted.map((name) => figure(row[name]))]));
+    answer.written.filter((row) => by.length || row.part === "whole").map((row) => [...by.map((name) => (row.part === "whole" ? whole : String(row[name] ?? "(none)"))), String(row.class), ...wanted.map((name) => figure(row[name]))]));
 }
 
 const show = (x) => (typeof x === "number" ? String(Number(x.toPrecision(4))) : Array.isArray(x) ? x.map(show).join(", ") : JSON.stringify(x));

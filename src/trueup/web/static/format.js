@@ -8,6 +8,9 @@ export const NAMES = { naive: "as predicted", estimate: "corrected", lower: "fro
 // A figure that the server wrote.
 export const figure = (text) => (text === null || text === undefined ? "–" : minus(text));
 
+// What stands for the groups in rows of the whole: "all", unless a group is called so.
+export const wholeName = (rows, by) => (rows.some((row) => by.some((name) => String(row[name]).toLowerCase() === "all")) ? "all groups" : "all");
+
 // Making a format takes milliseconds, so each is made once.
 const FORMATS = Object.fromEntries([0, 1, 2, 4].map((digits) =>
   [digits, new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })]));
