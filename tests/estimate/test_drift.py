@@ -117,7 +117,7 @@ def test_recalls_move_and_wrong_predictions_keep_their_shape(rng):
 
 @pytest.mark.usefixtures("few_particles")
 def test_audits_far_apart_each_show_their_own_recall(rng):
-    """Recalls of 0.95 and 0.70: with log odds around those of one P, z was −7 to −10 in the last."""
+    """Recalls of 0.95 and 0.70: with log odds around one P's, z was −7 to −10 in the last."""
     rates = [np.array([[r, 1 - r], [0.1, 0.9]]) for r in (0.95, 0.7)]
     table, test = series(rng, [0.4] * 2, 30_000, {1: 8000, 2: 8000}, rates)
     draws = correct(table, test, draws=400).draws[:, :, 0]

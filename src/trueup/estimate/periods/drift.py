@@ -5,10 +5,10 @@ Each audit a, taken alone, shows log odds y_a with variance s_a, and
     y_a ~ N(x_a, s_a),    x_b − x_a ~ N(0, τ² (t_b − t_a)),    level flat,
     τ √span ~ half-Cauchy(USUAL),    span the time from the first audit to the last.
 
-The mean recall, by the units of the class in each audit, is what all audits show together: the draws
-of one P for all. It is independent of contrasts of log odds (the mean and the natural parameter of
-binomials). Only the contrasts are drawn here, and τ, one for all classes, on a grid. Between two
-audits log odds are interpolated; the walk is added to that.
+The mean recall, by the units of the class in each audit, is what all audits show together: the
+draws of one P for all. It is independent of contrasts of log odds (the mean and the natural
+parameter of binomials). Only the contrasts are drawn here, and τ, one for all classes, on a grid.
+Between two audits log odds are interpolated; the walk is added to that.
 """
 
 import numpy as np
