@@ -104,12 +104,25 @@ def test_the_step_is_learned_from_how_far_audits_lie_apart(apart, rng):
 def test_recalls_move_and_wrong_predictions_keep_their_shape(rng):
     one, shape = rng.dirichlet([6.0, 2.0, 1.0], (40, 3)), rng.dirichlet([1.0, 2.0, 3.0], (40, 2, 3))
     x = rng.normal(0, 1, (40, 2, 3))
-    found = moved(one, shape, x)
+    units = rng.uniform(1, 9, (40, 2, 3))
+    found = moved(one, shape, x, units)
     assert found.sum(axis=3) == pytest.approx(1.0)
-    assert log_odds(found) == pytest.approx(log_odds(one)[:, None] + x)
+    assert np.diff(log_odds(found), axis=1) == pytest.approx(np.diff(x, axis=1))
+    mean = (np.diagonal(found, axis1=2, axis2=3) * units).sum(axis=1) / units.sum(axis=1)
+    assert mean == pytest.approx(np.diagonal(one, axis1=1, axis2=2), abs=1e-4)
     assert found[:, 1, 0, 1] / found[:, 1, 0, 2] == pytest.approx(
         shape[:, 1, 0, 1] / shape[:, 1, 0, 2]
     )
+
+
+@pytest.mark.usefixtures("few_particles")
+def test_audits_far_apart_each_show_their_own_recall(rng):
+    """Recalls of 0.95 and 0.70: with log odds around one P's, z was −7 to −10 in the last."""
+    rates = [np.array([[r, 1 - r], [0.1, 0.9]]) for r in (0.95, 0.7)]
+    table, test = series(rng, [0.4] * 2, 30_000, {1: 8000, 2: 8000}, rates)
+    draws = correct(table, test, draws=400).draws[:, :, 0]
+    truth = [int((table.filter(table["month"] == t)["true"] == 0).sum()) for t in (1, 2)]
+    assert (np.abs(draws.mean(axis=0) - truth) / draws.std(axis=0)).max() < 3.5
 
 
 def test_growth_is_covered_where_two_small_audits_do_not_see_the_drift(rng, monkeypatch):

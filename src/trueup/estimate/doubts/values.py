@@ -30,8 +30,7 @@ THIN = 3
 """Audited units behind half of a predicted total; fewer tell nothing of its largest units. With
 lognormal values (σ = 1.5) and errors that rise with size, intervals of 300 audited units at random
 covered 58 and 79% of 24."""
-
-FAR, LEAST_FAR = 5.0, 10
+BELOW, LEAST_BELOW = 5.0, 10
 """Standard errors that a mean of at least so many audited values never lies below that of all."""
 
 
@@ -275,7 +274,7 @@ def far_smaller(counts: Counts) -> str | None:
     n, v = counts.n.sum(axis=0), np.maximum(counts.v_hat, 1)
     mean, seen = counts.u_hat / v, counts.t.sum(axis=0) / np.maximum(n, 1)
     error = np.sqrt(np.maximum(counts.w_hat / v - mean**2, 0.0) / np.maximum(n, 1))
-    far = (n >= LEAST_FAR) & (seen < mean / 2) & (seen < mean - FAR * error)
+    far = (n >= LEAST_BELOW) & (seen < mean / 2) & (seen < mean - BELOW * error)
     if not far.any():
         return None
     h = int(np.where(far, seen / np.maximum(mean, 1e-300), np.inf).argmin())

@@ -107,20 +107,25 @@ def _rates(
         v_hat = counts.v_hat.astype(float)[: len(at) - assumed.ahead]
         q = rates.draw_predicted(v_hat, np.diff(at)[: len(v_hat) - 1], size, rng)[:, audited]
 
-    def draw(some: list[int], alpha: Floats) -> Floats:
+    def draw(some: list[int], alpha: Floats) -> tuple[Floats, Floats]:
+        """Draw P, and units of the true classes (…, K)."""
         if not settings.from_population:
-            return draw_dirichlet(alpha + n[some].sum(axis=0), size, rng)
-        return rates.draw_rates(n[some], q[:, some], alpha, rng, settings.design == "random")
+            units = alpha + n[some].sum(axis=0)
+            return draw_dirichlet(units, size, rng), np.tile(units.sum(axis=1), (size, 1))
+        joint = rates.draw_rates(n[some], q[:, some], alpha, rng, settings.design == "random")
+        units = joint.sum(axis=2)
+        return joint / units[..., None], units
 
-    one = draw([*range(len(n))], alpha)
+    one, _ = draw([*range(len(n))], alpha)
     given = drift.drift_given(one, assumed.drift)
     if len(n) > 1:
         axis = 0 if settings.from_population else 1  # the prior units of each audit are as all are
         usual = alpha + n.sum(axis=0)
         usual *= alpha.sum(axis=axis, keepdims=True) / usual.sum(axis=axis, keepdims=True)
-        each = np.stack([draw([a], usual) for a in range(len(n))], axis=1)
+        alone = [draw([a], usual) for a in range(len(n))]
+        each, units = (np.stack(x, axis=1) for x in zip(*alone, strict=True))
         x, step = drift.learn_drift(each, at[audited], given, rng)
-        P = drift.moved(one, each if assumed.differ else one[:, None], x)
+        P = drift.moved(one, each if assumed.differ else one[:, None], x, units)
     elif assumed.drift:
         P, step = one[:, None], np.tile(given, (size, 1))
     else:

@@ -23,11 +23,11 @@ SOME = 16
 
 
 def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng, together: bool) -> Floats:
-    """Draw P (R, K, K) from one audit or several, n (A, K, K), of periods with q (R, A, K).
+    """Draw P, unnormalised, from one audit or several, n (A, K, K), of periods with q (R, A, K).
 
-    Σ_a n_a c_a,gh q_ah is P_gh times a number for each g. Audits of random units have one c
-    `together`; those drawn within predicted classes have one each, as shares of the true classes
-    differ between periods.
+    Σ_a n_a c_a,gh q_ah (R, K, K) is P_gh times the units of g that so many random units have.
+    Audits of random units have one c `together`; those drawn within predicted classes have one
+    each, as shares of the true classes differ between periods.
     """
     size = n.sum(axis=(1, 2)).astype(float)
     if together:
@@ -36,7 +36,7 @@ def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng, together: bool) 
     for a, units in enumerate(size):
         c = draw_dirichlet((n[a] + alpha / len(n)).T, len(q), rng)
         joint += units * np.swapaxes(c, 1, 2) * q[:, a, None, :]
-    return np.asarray(joint / joint.sum(axis=2, keepdims=True))
+    return joint
 
 
 def draw_predicted(v_hat: Floats, gaps: Floats, size: int, rng: Rng) -> Floats:
