@@ -116,10 +116,10 @@ def plan(
         How sure you are of the assumed rates, as a number of test units: the plan then allows for
         rates around them (a Dirichlet prior). By default they are taken to be exact.
     design : str
-        "by_prediction" allocates over predicted classes. For "random", "by_class" and "shifted"
-        there is nothing to allocate: the plan is one number.
+        "by_prediction" allocates over predicted classes, "by_class" over true ones. For "random"
+        and "shifted" there is nothing to allocate: the plan is one number.
     allocations : sequence of str
-        "proportional" to the predicted classes, "equal", or "neyman": in proportion to the size of
+        "proportional" to the classes, "equal", or, over predicted classes, "neyman": by the size of
         a predicted class (units, or their total) times the spread of the class of interest in it,
         over the root of what a label costs.
     cost : float or mapping
@@ -189,6 +189,8 @@ def plan(
         }  # fmt: skip
         prices = label_costs(cost, case.classes)
         names = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
+        if design == "by_class":
+            names = [x for x in dict.fromkeys(allocations) if x != "neyman"] or ["proportional"]
         for k, name in enumerate(names):
 
             def step(fraction: float, k: int = k) -> None:

@@ -48,9 +48,15 @@ class Search:
     prices: Floats | float = 1.0
     points: list[dict[str, Any]] = field(default_factory=list)
 
-    def per_class(self, n: int) -> Integers | None:
-        """Return the test units per predicted class; None where the design leaves it to chance."""
+    def per_class(self, n: int, truth: Case | None = None) -> Integers | None:
+        """Return the test units per predicted or true class; None where chance decides it.
+
+        Those of true classes are at most as many as there are in one of the `truths`.
+        """
         case = self.case
+        if case.design == "by_class":
+            v = np.floor(case.N * (truth or case).beta).astype(np.int64)
+            return allocate_units(n, np.ones(case.K) if self.allocation == "equal" else v, v)
         if case.design != "by_prediction":
             return None
         weights = case.v_hat.astype(float)
@@ -82,7 +88,7 @@ class Search:
         """Whether the method needs chains for a test set at either end of the curve."""
         rng = np.random.default_rng(0)  # so that asking does not change the plan
         for n in self._ends:
-            per_class = self.per_class(n)
+            per_class = self.per_class(n, self.truths[0])
             study = self.truths[0].simulate(n if per_class is None else per_class, 1, rng)
             settings = make_settings(
                 study.K, classes=study.classes, design=study.design, seed=0,
@@ -143,11 +149,11 @@ class Search:
 
     def _measure(self, n: int, replications: int, *, on_grid: bool) -> float:
         """Add the expected half-width at n to the curve, with its Monte Carlo error."""
-        per_class = self.per_class(n)
         truths = self.truths[:replications]
         share = max(1, replications // len(truths))
         halves = []
         for truth in truths:
+            per_class = self.per_class(n, truth)
             study = truth.simulate(n if per_class is None else per_class, share, self.rng)
             outcome = run_method(study, count=share, rng=self.rng, **self.options)
             halves.append((outcome.upper - outcome.lower)[:, self.g] / 2)

@@ -89,7 +89,9 @@ class Plan:
                 f"{certain if info['certainty'] else ''}:",
                 "",
             ]
-            header = ["allocation", "test units", "of which new", *(f"ŝ={c}" for c in self.classes)]
+            kind = "s" if info["design"] == "by_class" else "ŝ"
+            header = ["allocation", "test units", "of which new"]
+            header += [f"{kind}={c}" for c in self.classes]
             header += ["half-width", "CV", "cost"]
             table = [header]
             for row in self._rows:
