@@ -317,3 +317,7 @@ def test_periods_have_the_columns_of_other_answers():
 def test_a_work_list_that_nobody_filled_in(files):
     empty = "unit,predicted,true\n1,a,\n2,b,\n"
     refused(["correct", *files(test_set=empty)], "None of the 2 units", "in column 'true' yet")
+
+
+def test_draws_may_be_auto(files):
+    refused(["correct", *files(), "--draws", "abc"], "'abc' is neither a whole number nor 'auto'")

@@ -130,3 +130,10 @@ def test_a_label_that_is_missing_is_named(one):
         tu.correct(units, test.drop(columns="second"), predicted=["first", "second"])
     with pytest.raises(tu.TrueupError, match="same kind of label"):
         tu.correct(units.assign(second=1), test, predicted=["first", "second"])
+
+
+def test_messages_about_a_second_judge_speak_of_no_strata(one):
+    units, test, _ = one
+    seen = test[test["second"] == test["second"].iloc[0]]
+    with pytest.warns(tu.TrueupWarning, match="in 1 of 2 predicted classes of 'second'"):
+        tu.correct(units, seen, predicted=["first", "second"], seed=1, draws=200)

@@ -214,3 +214,50 @@ def test_a_score_is_not_a_class():
     scored = UNITS.assign(predicted=UNITS["y"] / 60)
     with pytest.raises(trueup.DataError, match="is it a score or an amount"):
         correct(scored, overlap=False)
+
+
+def test_a_column_twice_is_named():
+    twice = pd.concat([UNITS, UNITS[["y"]]], axis=1)
+    with pytest.raises(trueup.DataError, match=r"got: - 'y' 2 times"):
+        correct(twice)
+
+
+@pytest.mark.parametrize("large", [1e160, 1e308])
+def test_values_whose_squares_are_infinite_are_refused_as_such(large):
+    with pytest.raises(trueup.DataError, match=r"finite|large|sum"):
+        correct(UNITS.assign(y=large), overlap=False)
+
+
+def test_an_empty_text_is_said_to_be_no_class():
+    units = UNITS.assign(predicted=["", *UNITS["predicted"][1:]])
+    with pytest.raises(trueup.ClassError, match="An empty text is no class"):
+        correct(units, AUDITED[1:])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pandas])
+def test_labels_that_are_spelt_alike_are_named(make):
+    units = UNITS.assign(predicted=["a ", "b"] * 3 + ["a", "b"] * 27, g=["N", "n"] * 30)
+    audited = units[:20].assign(true=units["predicted"])
+    found = correct(make(units), make(audited), by="g", value=None).info["warnings"]
+    told = [words.split(".")[0] for words in found if "upper and lower case" in words]
+    alike = "that differ only in spaces or in upper and lower case"
+    assert told == [f"Classes {alike}: 'a' and 'a '", f"Labels in 'g' {alike}: 'N' and 'n'"]
+
+
+def test_nothing_is_estimated_if_all_units_were_audited():
+    all_of_it = UNITS.assign(true=UNITS["predicted"])
+    assert "nothing is estimated" in correct(UNITS, all_of_it).info["warnings"][0]
+    larger = correct(UNITS, all_of_it, value=None, sample_of=600).info["warnings"]
+    assert not any("nothing is estimated" in words for words in larger)
+
+
+def test_draws_too_few_for_an_interval():
+    def told(**options):
+        found = trueup.correct_counts([[40, 10], [20, 30]], [500, 500], seed=1, **options)
+        return [words for words in found.info["warnings"] if "too few" in words]
+
+    assert "Ask for 100,000 `draws`, or for" in told(interval=0.9999, draws=100)[0]
+    assert "draw. Ask for an `interval`" in told(interval=1 - 1e-9, draws=200)[0]
+    assert not told(draws=100)
+    assert not told(interval=0.99, draws=500)
+    assert not told(interval=0.9999, draws=100, method="difference")

@@ -55,7 +55,10 @@ def takes_tables(required: bool) -> Callable[..., Any]:
 
 def _draws(context: click.Context, option: click.Parameter, given: str) -> int | None:
     """Read the number of draws; None for "auto"."""
-    return None if given == "auto" else int(click.types.convert_type(int)(given, option, context))
+    try:
+        return None if given == "auto" else int(given)
+    except ValueError:
+        raise click.BadParameter(f"{given!r} is neither a whole number nor 'auto'.") from None
 
 
 def _prior(_: click.Context, option: click.Parameter, text: str) -> object:

@@ -172,7 +172,8 @@ def _rest(counts: Counts, labels: Sequence[Hashable] | None) -> Counts:
             f"The values of the test units predicted {_predicted(counts, at)!r}"
             f"{_part_name(at, labels)} sum to {counts.t.sum(axis=-2)[at]:g}, more than "
             f"{counts.u_hat[at]:g}, the sum over the whole population.",
-            hint="is the value the same in both tables? Otherwise overlap=False (--no-overlap).",
+            hint="is the value (with `weight`, the weight) the same in both tables? Otherwise "
+            "overlap=False (--no-overlap).",
         )
     empty = v_hat == 0  # the remainder is rounding
     u_hat = np.where(empty, 0.0, u_hat if counts.signed else np.maximum(u_hat, 0.0))

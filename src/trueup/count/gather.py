@@ -9,7 +9,7 @@ import numpy as np
 from trueup.count.bands import cell_counts, fitting, nearest, one_band, strange_values
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
-from trueup.count.labels import MOST_NAMED, check_columns, has_values, labels_of
+from trueup.count.labels import MOST_NAMED, check_columns, has_values, labels_of, spelt_alike
 from trueup.count.matched import Both
 from trueup.count.names import FROM_POPULATION, Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
@@ -105,6 +105,9 @@ def gather_groups(
     )
     notes = [*left_out(population, whole), *left_out(test_set, audited), *audited.notes]
     notes += _aggregated(population, whole, audited, overlap)
+    notes += spelt_alike("Classes", {*labels, *predicted})
+    for i, column in enumerate(parts):
+        notes += spelt_alike(f"Labels in {column!r}", {key[i] for key in whole.keys})
     if value is not None and not valued:
         notes.append(_not_valued(test_set, value))
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
@@ -153,7 +156,7 @@ def gather_groups(
         found = replace(found, banded=count(both, found.groups, alone.whole))
     cells = None
     if within:
-        cells = _audit_strata(fine, found.whole, within, notes, overlap, bands)
+        cells = _audit_strata(fine, found.whole, columns, notes, overlap, bands)
         if cells is not None and within == columns.others:
             cells = replace(cells, free=("others",))
     elif bands or fineness:
@@ -205,24 +208,26 @@ def _not_valued(test_set: Table, value: str) -> str:
 def _audit_strata(
     fine: tuple[Figures, Figures],
     whole: Counts,
-    names: tuple[str, ...],
+    columns: Columns,
     notes: list[str],
     overlap: bool,
     bands: bool,
 ) -> Counts | None:
     """Return the cells of audit strata, with bands where the audited values fit into them."""
+    names = columns.drawn_within
+    strata = "predicted classes" if {*names} <= {*columns.others} else "strata"
     known, audited = ({part[: len(names)] for part in figures.parts} for figures in fine)
     if strange := audited - known:
         raise DataError(
-            f"The test set has units in strata of {quoted(names)} that the population does not "
+            f"The test set has units in {strata} of {quoted(names)} that the population does not "
             f"hold: {_parts(sorted(strange, key=str))}.",
-            hint="write the strata in the same way in both tables.",
+            hint=f"write the {strata} in the same way in both tables.",
         )
     if missing := known - audited:
         notes.append(
-            f"No audited unit is in {len(missing):,} of {len(known):,} strata of {quoted(names)}, "
-            f"such as {_parts([min(missing, key=str)])}: what they hold is taken from the other "
-            "strata."
+            f"No audited unit is in {len(missing):,} of {len(known):,} {strata} of "
+            f"{quoted(names)}, such as {_parts([min(missing, key=str)])}: what they hold is taken "
+            f"from the other {strata}."
         )
     if bands:
         cells = fitting(cell_counts(*fine, whole, banded=True), overlap)

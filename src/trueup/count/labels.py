@@ -1,6 +1,6 @@
 """Columns and labels of the two tables: whether they fit together, and the classes they name."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from trueup.count.names import Columns, a_list
@@ -70,6 +70,29 @@ def has_values(population: Table, test_set: Table, columns: Columns) -> bool:
     return columns.id is not None or not aggregated or columns.value in test_set.kinds()
 
 
+def spelt_alike(what: str, labels: Iterable[Hashable]) -> list[str]:
+    """Warn of labels that differ in spaces or in upper and lower case only.
+
+    Examples
+    --------
+    >>> spelt_alike("Classes", ["b", "a ", "A", 1])[0].split(".")[0]
+    "Classes that differ only in spaces or in upper and lower case: 'A' and 'a '"
+    """
+    found: dict[str, set[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            found.setdefault(" ".join(label.split()).casefold(), set()).add(label)
+    pairs = [quoted(sorted(x)[:MOST_NAMED]) for x in found.values() if len(x) > 1]
+    if not pairs:
+        return []
+    more = f", and {len(pairs) - MOST_NAMED:,} more" if len(pairs) > MOST_NAMED else ""
+    return [
+        f"{what} that differ only in spaces or in upper and lower case: "
+        f"{'; '.join(sorted(pairs)[:MOST_NAMED])}{more}. Each counts by itself here: if they mean "
+        "the same, write them in the same way."
+    ]
+
+
 def labels_of(
     given: Sequence[Hashable] | None,
     tables: tuple[Table, Table],
@@ -130,6 +153,7 @@ def _common_classes(
     for here, there in ((0, 1), (1, 0)):
         if unknown := sorted(seen[here] - seen[there], key=str):
             unsure = f" {UNSURE}" if here and true & {*unknown} else ""
+            unsure += " An empty text is no class: make it null." * ("" in unknown)
             raise ClassError(
                 f"{tables[here].name} holds classes that {tables[there].name} never names: "
                 f"{quoted(unknown[:MOST_NAMED])}.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -16,12 +17,16 @@ import numpy as np
 from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
-from trueup.draws.settings import Settings, make_settings
+from trueup.draws.settings import MOST_DRAWS, Settings, make_settings
 from trueup.errors import OptionError, TrueupWarning
 from trueup.estimate.answer import Answer, monte_carlo_errors, more_draws, summarise
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.read.on_spark import as_executor
+from trueup.text import percent
+
+LEAST_BEYOND = 2.5
+"""Draws beyond each end of an interval, on average: those of 100 draws at 95%."""
 
 
 def asked_of(function: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +86,9 @@ class Job:
             result = replace(result, M=None)
         given = self.asked["classes"]
         notes = [*self.notes, *_alphabetical(options["prior"], given, self.counts.classes)]
+        notes += _few_draws(result)
+        if larger is None and asked.get("weight") is None:
+            notes += _all_audited(counts, settings)
         result.info["warnings"][:0] = notes
         result.info.update(self.extra)
         again = replace(self, asked=asked, options={**options, "seed": settings.seed})
@@ -125,6 +133,29 @@ def _alphabetical(prior: object, given: object, classes: Sequence[Hashable]) -> 
     return [
         f"Prior 'ordered' takes the classes in alphabetical order, {list(classes)}. If that is "
         "not their order, the answer is wrong: list them in order with classes=[...] (--classes)."
+    ]
+
+
+def _few_draws(result: Estimate) -> list[str]:
+    """Warn of ends that are little more than the least and the largest draw."""
+    size, interval = result.info["draws"], result.info["interval"]
+    if result.whole is None or round(size * (1 - interval) / 2, 9) >= LEAST_BEYOND:
+        return []
+    enough = math.ceil(round(10 / (1 - interval), 3))
+    ask = f"Ask for {enough:,} `draws`, or for" if enough <= MOST_DRAWS else "Ask for"
+    return [
+        f"{size:,} draws are too few for an interval of {percent(interval)}: its ends are hardly "
+        f"more than the least and the largest draw. {ask} an `interval` that is less sure."
+    ]
+
+
+def _all_audited(counts: Counts, settings: Settings) -> list[str]:
+    """Say so when nothing is left to estimate."""
+    if not settings.overlap or settings.P is not None or int(counts.n.sum()) < counts.N:
+        return []
+    return [
+        f"All {counts.N:,} units of the population are in the test set: their true classes are "
+        "known, and nothing is estimated. Was the same table given twice?"
     ]
 
 

@@ -184,10 +184,10 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
         return _far(replace(answer, info=answer.info | full), counts)
     if counts.bands is not None and counts.bands.strata > 1:
         raise EstimateError(
-            "A test set drawn within columns (`drawn_within`) needs method 'auto' with noise and a "
-            f"Dirichlet prior, or a classical method; got {settings.method!r}, prior "
-            f"{settings.prior.name!r}, noise={settings.noise}.",
-            hint="leave out those options, or `drawn_within`.",
+            "A test set drawn within columns (`drawn_within`), or with several `predicted` "
+            "columns, needs method 'auto' with noise and a Dirichlet prior, or a classical method; "
+            f"got {settings.method!r}, prior {settings.prior.name!r}, noise={settings.noise}.",
+            hint="leave out those options, or these columns.",
         )
     if counts.bands is not None and counts.bands.score_bands > 1:
         raise EstimateError(

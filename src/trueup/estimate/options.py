@@ -128,11 +128,13 @@ def weighted_method(
     wrong = [f"method {method!r}"] if method not in ("auto", "difference", "test_set") else []
     wrong += [f"design {design!r}"] if design not in FROM_POPULATION else []
     wrong += [f"`{name}`" for name in ("by", "strata", "score", "sample_of") if asked.get(name)]
+    wrong += ["`P`"] if asked.get("P") is not None else []
     if wrong:
         what = f"A test set drawn {asked['drawn']}" if "drawn" in asked else "`probability`"
         raise OptionError(
             f"{what} needs design 'random' or 'by_prediction', the method 'auto', 'difference' or "
-            f"'test_set', and no `by`, `strata`, `score` or `sample_of`; got {', '.join(wrong)}.",
+            f"'test_set', and no `by`, `strata`, `score`, `sample_of` or `P`; got "
+            f"{', '.join(wrong)}.",
             hint="draw by size with `draw`, and total the column that it was drawn by (`value`).",
         )
     said = (

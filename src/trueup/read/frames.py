@@ -14,6 +14,7 @@ from operator import add
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
@@ -200,8 +201,9 @@ class FrameTable(Table):
 
     def _sigma(self, frame: Any) -> float:
         """Return the σ of `_squared`: at least Σ|y|, if the table is in memory to ask."""
-        bound = math.nan if self._lazy else float(frame["y"].abs().sum() or 0.0)
-        if not math.isfinite(bound):
+        with np.errstate(over="ignore"):
+            bound = math.nan if self._lazy else float(frame["y"].abs().sum() or 0.0)
+        if not bound < 1e300:  # nor NaN: the sum of squares will say so
             return LAZY_SIGMA
         return 1.5 * 2.0 ** math.ceil(math.log2(max(bound, 1e-290)))
 

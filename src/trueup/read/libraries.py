@@ -1,5 +1,6 @@
 """What every dataframe library is asked through Narwhals: rows, types, fine bands, and errors."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +21,7 @@ def reading(table: Table) -> Iterator[None]:
         raise
     except Exception as error:
         library = type(error).__module__.split(".")[0]
-        said = str(error).strip().splitlines() or [type(error).__name__]
+        said = re.sub(r":\s+", ": ", str(error).strip()).splitlines() or [type(error).__name__]
         raise DataError(
             f"{table.name} must be a table that can be read; {library} says: {said[0]}",
             hint="do its file and connection still exist, and is each column name there once?",

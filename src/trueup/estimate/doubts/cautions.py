@@ -202,9 +202,10 @@ def _no_class(counts: Counts, empty: list[Hashable]) -> str:
     ]
     if not seen:
         return ""
+    it, named = "it" if len(seen) == 1 else "them", " or ".join(map(repr, seen[:MOST_NAMED]))
     return (
-        f" If no unit can truly be {quoted(seen[:MOST_NAMED])} (a label such as 'unknown'), leave "
-        "it out of `classes` and keep it among the predicted labels."
+        f" If no unit can truly be {named} (a label such as 'unknown'), leave {it} out of "
+        f"`classes` and keep {it} among the predicted labels."
     )
 
 
