@@ -73,6 +73,14 @@ def test_values_that_are_only_rounded_keep_their_bands(rng):
     assert "in the same unit" not in words
 
 
+def test_values_that_rise_from_period_to_period(rng):
+    """They are compared with those of their own period. Planted bug: with those of all."""
+    units, test = tables(rng)
+    units["y"], test["y"] = 10.0 ** units["month"], 10.0 ** test["month"]
+    _, words = told(units, test[test["month"] == 1], value="y", period="month")
+    assert "in the same unit" not in words
+
+
 def test_aggregated_values_in_thousands(rng):
     units, test = tables(rng, "y")
     cells = units.assign(units=1, squares=units["y"] ** 2)

@@ -141,9 +141,10 @@ def cautions(
             )
             break
     apart = counts.bands is not None and counts.bands.strata > 1 and not counts.bands.free
-    if settings.from_population and not apart and (told := far_smaller(counts)):
+    compared = not periods and not apart
+    if compared and settings.from_population and (told := far_smaller(counts)):
         found.append(told)
-    if design == "random" and not periods and not apart:
+    if compared and design == "random":
         doubts = design_doubts(counts, settings.overlap, clusters=clusters)
         found += [doubt.words for doubt in doubts if doubt.p_value < DOUBTFUL]
     if counts.columns is None:

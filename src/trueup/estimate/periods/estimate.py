@@ -16,6 +16,7 @@ from trueup.estimate.doubts import Evidence
 from trueup.estimate.doubts.cautions import MOST_NAMED, TOTAL_FROM_ZERO
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 from trueup.estimate.doubts.rates import rates_differ
+from trueup.estimate.doubts.values import far_smaller
 from trueup.estimate.methods import finish
 from trueup.estimate.periods.draw import Assumed, draw_periods
 from trueup.estimate.periods.labels import when
@@ -154,11 +155,13 @@ def check_drift(drift: float) -> None:
 def design_of_audits(
     counts: Counts, audits: Integers, named: Sequence[Hashable], settings: Settings
 ) -> list[str]:
-    """Say when units called a random sample of their period do not look like one."""
-    if settings.design != "random":
-        return []
+    """Say when audited units do not look like those of their period."""
     found = []
     for t, label in zip(audits, named, strict=True):
+        if settings.from_population and (told := far_smaller(counts.part(t))):
+            found.append(f"In period {label!r}: {told}")
+        if settings.design != "random":
+            continue
         doubts = design_doubts(counts.part(t), settings.overlap)
         certain = [x for x in doubts if x.p_value * len(audits) < DOUBTFUL]
         found += [f"In period {spelt(label)}: {doubt.words}" for doubt in certain]
