@@ -16,6 +16,7 @@ from trueup.estimate.periods.drift import (
     learn_drift,
     moved,
 )
+from trueup.estimate.periods.estimate import recalls_seen
 
 __all__ = ["few_particles"]
 AT = np.array([0.0, 1.0, 2.0, 4.0, 6.0, 7.0, 10.0])
@@ -165,6 +166,17 @@ def test_intervals_grow_with_the_time_since_the_audit(rng):
     told = "error rates may drift, a recall by about 3 points in one period"
     assert told in " ".join(str(est).split())
     assert not any("assumed to be the same" in words for words in est.info["warnings"])
+
+
+def test_more_audits_see_more():
+    """Two audits by the difference of two shares. Planted bug: each further audit saw less."""
+    audit = np.array([[40, 10], [5, 45]])
+    two, ten = (recalls_seen(np.array([audit] * A), np.arange(float(A)))[0] for A in (2, 10))
+    p = np.array([81 / 102, 91 / 102])
+    assert two == pytest.approx(2.8 * np.sqrt(p * (1 - p) * 2 / 50))
+    assert (ten < 0.75 * two).all()
+    nobody = recalls_seen(np.array([audit, audit * [[0], [1]]]), np.array([0.0, 1.0]))
+    assert nobody[1][0] == pytest.approx(41 / 52)  # a recall can fall to 0 at most
 
 
 def test_bad_drift(rng):

@@ -23,9 +23,8 @@ where it stayed they were 0.21, 0.29 and 0.37 wide, and with four classes the sq
 and 2.4 times that of the naive growth with 0.1 and 0.2 (`python studies/periods.py`)."""
 SPANS = np.exp(np.linspace(np.log(0.002), np.log(5.0), 120))
 """Grid of τ √span."""
-LEVELS = 20
-"""Steps to the level of log odds. Each takes off 89% of what is left where two recalls are 0.95 and
-0.7, and 28% where they are 0.99 and 0.15."""
+HALVINGS = 40
+"""Of the interval that holds the level of log odds."""
 
 
 def learn_drift(each: Floats, audits: Floats, given: Floats, rng: Rng) -> tuple[Floats, Floats]:
@@ -77,10 +76,14 @@ def moved(one: Floats, shape: Floats, x: Floats, units: Floats) -> Floats:
     class are shared out as in `shape`.
     """
     P, k = np.broadcast_to(shape, (*x.shape, x.shape[-1])).copy(), np.arange(x.shape[-1])
-    odds, weight = _log_odds(_recalls(one))[:, None] + x, units / units.sum(axis=1, keepdims=True)
-    for _ in range(LEVELS):
-        mean = (weight / (1 + np.exp(-odds))).sum(axis=1)
-        odds += (_log_odds(_recalls(one)) - _log_odds(np.clip(mean, 1e-9, 1 - 1e-9)))[:, None]
+    recall, weight = _recalls(one), units / units.sum(axis=1, keepdims=True)
+    x = _log_odds(recall)[:, None] + x
+    low, high = (_log_odds(recall) - end for end in (x.max(axis=1), x.min(axis=1)))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = (weight / (1 + np.exp(-x - middle[:, None]))).sum(axis=1) < recall
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    odds = x + middle[:, None]
     P[..., k, k] = 0.0
     P /= np.maximum(P.sum(axis=-1), 1e-300)[..., None] * (1 + np.exp(odds))[..., None]
     P[..., k, k] = 1 / (1 + np.exp(-odds))

@@ -52,9 +52,8 @@ def estimate_periods(
     draws = series.u
     named = [labels[t][0] for t in audits]
     told = design_of_audits(counts, audits, named, settings)
-    told += _assumed(
-        counts.n[audits], counts.classes, named, settings, drift, evidence if differ else None
-    )
+    seen = recalls_seen(counts.n[audits], at[audits]) if len(audits) > 1 else None
+    told += _assumed(counts, named, settings, drift, evidence if differ else None, seen)
     told += [_unlike(labels[t][0]) for t in series.unlike]
     others = np.setdiff1d(np.arange(len(at)), audits)
     if series.above is not None and len(others):
@@ -168,13 +167,27 @@ def design_of_audits(
     return found
 
 
+def recalls_seen(n: Integers, at: Floats) -> tuple[Floats, Floats]:
+    """How far each recall (K,) must move from the first audit to the last, evenly, to be seen.
+
+    Also how far down: it can fall to 0 at most. By the standard error of its slope; n (A, K, K) are
+    the audits, and `at` (A,) their times.
+    """
+    units = np.maximum(n.sum(axis=2), 1)
+    total = units.sum(axis=0)
+    p = (n.sum(axis=0).diagonal() + 1) / (n.sum(axis=(0, 2)) + 2)
+    away = (at[:, None] - (units * at[:, None]).sum(axis=0) / total) / (at[-1] - at[0])
+    seen = SEEN * np.sqrt(p * (1 - p) / (units * away**2).sum(axis=0))
+    return seen, np.minimum(seen, p)
+
+
 def _assumed(
-    n: Integers,
-    classes: Sequence[Hashable],
+    counts: Counts,
     named: Sequence[Hashable],
     settings: Settings,
     drift: float,
     evidence: Evidence | None,
+    seen: tuple[Floats, Floats] | None,
 ) -> list[str]:
     """Name what has to hold where little shows it, or what the audits say against it."""
     of = listed([*map(str, named)])
@@ -186,17 +199,14 @@ def _assumed(
         ]
     if drift:
         return []
-    if len(named) > 1:
-        total = n.sum(axis=(0, 2))
-        p = (n.sum(axis=0).diagonal() + 1) / (total + 2)
-        seen = SEEN * np.sqrt(p * (1 - p) * (1 / np.maximum(n.sum(axis=2), 1)).sum(axis=0))
-        g = int(seen.argmax())
-        if seen[g] <= MUCH:
+    if seen is not None:
+        g = int(seen[0].argmax())
+        if seen[0][g] <= MUCH:
             return []
-        points = 100 * min(seen[g], p[g])  # a recall can fall to 0 at most
+        units, points = int(counts.n[:, g].sum()), 100 * seen[1][g]
         return [
             f"The audits of {of} do not differ by more than chance, and intervals allow for a "
-            f"small drift only. With {total[g]:,} test units of class {classes[g]!r}, even a "
+            f"small drift only. With {units:,} test units of class {counts.classes[g]!r}, even a "
             f"recall that falls by {points:.0f} points may not be seen, and growth may then be "
             "wrong. Audit more units of that class."
         ]
