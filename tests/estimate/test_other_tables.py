@@ -132,3 +132,16 @@ def test_a_work_list_drawn_by_score_is_no_random_one(rng):
     work = tu.draw(units, n, id="id", score="p", seed=1)
     work["true"] = work["predicted"]
     assert "The scores of the test set" not in told(units, work)[1]
+
+
+def test_two_of_four_giants_are_no_sign_of_another_design(rng):
+    """That is so in 1.4% of random test sets; a normal tail gives 1 in 100,000."""
+    y = np.r_[np.full(4, 1000.0), rng.lognormal(0, 0.2, 1996)]
+    units = pd.DataFrame({"predicted": np.arange(2000) % 2, "y": y})
+    order = 4 + np.argsort(y[4:])
+    i = np.r_[0, 1, order[10::20][:98]]
+    _, words = told(units, units.iloc[i].assign(true=units["predicted"][i]), value="y")
+    assert "The values of the test set" not in words
+    i = np.r_[:4, order[10::20][:96]]
+    _, words = told(units, units.iloc[i].assign(true=units["predicted"][i]), value="y")
+    assert "The values of the test set are larger" in words
