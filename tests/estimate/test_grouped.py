@@ -336,7 +336,7 @@ def test_one_P_for_groups_is_rarely_doubted_where_it_holds(rng):
         ({"by": "region", "sample_of": 10**6}, "`sample_of` cannot be combined with `by`"),
         ({"by": "region", "cluster": "sector"}, "or `strata`; got `by`"),
         ({"weight": "w", "cluster": "sector"}, "`weight` cannot be combined with `cluster`"),
-        ({"probability": "w", "sample_of": 10**6}, "or `sample_of`; got `sample_of`"),
+        ({"probability": "w", "sample_of": 10**6}, "or `P`; got `sample_of`"),
     ],
     ids=str,
 )

@@ -173,7 +173,7 @@ def test_wrong_moves_of_full_are_caught(planted, monkeypatch):
         )
     else:
         monkeypatch.setattr(tilted, "_rows", lambda *them: (*rows(*them)[:2], np.zeros(1), None))
-    draws = draw_full(a, np.ones(2), v_hat, 8_000, RNG(37), max_sweeps=8000)
+    draws = draw_full(a, np.ones(2), v_hat, 14_000, RNG(37), max_sweeps=14_000)
     assert errors(draws, np.array([values @ weight, 1 - values @ weight])).max() > 5
 
 
