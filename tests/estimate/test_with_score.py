@@ -86,7 +86,7 @@ def test_a_good_score_makes_the_interval_narrower(rng):
         whole = population(rng)
         both = tables(whole, rng.choice(N, 500, replace=False))
         rows = [tu.correct(*both, draws=1000, seed=r, **x).rows()[1] for x in ({}, {"score": "p"})]
-        width.append([row["upper"] - row["lower"] for row in rows])
+        width.append([row["sd"] for row in rows])  # the ends of few draws have more noise
     hard, scored = np.array(width).T
     ratio = scored / hard
     assert ratio.mean() + 2 * ratio.std() / np.sqrt(len(ratio)) < 0.99
