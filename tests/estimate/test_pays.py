@@ -30,12 +30,30 @@ def test_the_verdict_is_that_of_compare(off, warns):
 def test_as_many_units_as_it_says_would_do():
     figures = {"naive": [100.0, 0.0], "estimate": [99.0, 1.0], "lower": [97.04, -0.96]}
     figures = {k: np.array(x) for k, x in (figures | {"upper": [100.96, 2.96]}).items()}
-    assert labels_to_pay(figures, 0.95, 100) in (None, 1)  # an error of 1 and a bias of 1
+    assert labels_to_pay(figures, 0.95, 100) == pytest.approx(10, abs=1)  # both are 1: 1.1 times
     figures["naive"] = np.array([99.5, 0.5])
-    assert labels_to_pay(figures, 0.95, 100) == pytest.approx(300, abs=2)
+    assert labels_to_pay(figures, 0.95, 100) == pytest.approx(340, abs=2)
+    figures["naive"] = np.array([99 + 1.06, 1 - 1.06])  # an error of 1 and √1.12 apart
+    assert labels_to_pay(figures, 0.95, 100) is None
     figures["naive"] = figures["estimate"]
     assert labels_to_pay(figures, 0.95, 100) == 2000
     assert labels_to_pay(figures | {"lower": None}, 0.95, 100) is None
+
+
+def test_where_nothing_is_gained_half_of_the_answers_say_so(rng):
+    """A bias as large as the error: the distance between the two figures has both in it."""
+    for K in (2, 5, 15):
+        error = rng.standard_normal((400, K))
+        error = (error - error.mean(axis=1, keepdims=True)) * np.sqrt(K / (K - 1))
+        middle = np.where(np.arange(K) % 2 > 0, -1.0, 1.0) * np.sqrt(K / (K - K % 2)) + error
+        said = [
+            labels_to_pay(
+                {"naive": np.zeros(K), "estimate": x, "lower": x - 1.96, "upper": x + 1.96},
+                0.95, 100,
+            ) is not None
+            for x in middle
+        ]  # fmt: skip
+        assert np.mean(said) == pytest.approx(0.5, abs=0.125)  # five errors
 
 
 def test_it_never_asks_for_more_units_than_there_are():

@@ -115,7 +115,7 @@ def test_a_prior_that_needs_chains_gets_fewer_test_sets_and_the_plan_says_so(mon
         answers.append(count)
         half = 2000 / np.sqrt(study.n[0].sum()) * np.linspace(0.9, 1.1, count)[:, None]
         figures = (np.ones((count, 3)), -half * np.ones(3), half * np.ones(3))
-        return Outcome(*figures, np.zeros(count, bool), ())
+        return Outcome(*figures, *np.zeros((2, count), bool), ())
 
     monkeypatch.setattr("trueup.study.plans.half_width.run_method", quick)
     P = np.full((3, 3), 0.05) + 0.85 * np.eye(3)

@@ -53,7 +53,7 @@ def normal(rng, answer, half_width, warn=0.0):
     error = np.append(rng.standard_normal(2), 0.0)
     many = np.abs(rng.standard_normal(20) + 0.5 * rng.standard_normal()) / np.sqrt(1.25)
     inside = np.append(np.abs(error[:2]) < half_width, (many < half_width).mean())
-    return Observed(inside.astype(float), error, 2 * error, rng.random() < warn)
+    return Observed(inside.astype(float), error, 2 * error, rng.random() < warn, False)
 
 
 def verdicts(findings):
@@ -78,10 +78,10 @@ def test_a_mean_over_many_groups_is_judged_by_its_own_error():
     """A coverage of 85% with little spread: too few answers for a binomial bound, not for this."""
 
     def groups(rng, answer):
-        return Observed(rng.normal(0.85, 0.02, 1), np.zeros(1), np.ones(1), False)
+        return Observed(rng.normal(0.85, 0.02, 1), np.zeros(1), np.ones(1), False, False)
 
     tally = run_scenario(Scenario("planted", groups, {}, 24, 0.0), seed(2))
-    one, pooled, _ = judge_scenarios([tally])
+    one, pooled, *_ = judge_scenarios([tally])
     assert (one.verdict, pooled.verdict) == (HOLDS, BREACH)
 
 

@@ -21,13 +21,15 @@ NAMES = ("estimate", "lower", "upper")
 class Outcome:
     """A method's answers: estimates and limits (R, K), NaN where it gave none, and why not.
 
-    `warned` (R,) marks answers with a warning about the interval, if there was an `answer`.
+    If there was an `answer`, `warned` (R,) marks those with a warning about the interval, and
+    `unproven` (R,) those that cannot be shown to beat no correction.
     """
 
     estimate: Floats
     lower: Floats
     upper: Floats
     warned: Bools
+    unproven: Bools
     reasons: tuple[str, ...]
 
 
@@ -37,7 +39,12 @@ def doubted(est: Estimate, beside: tuple[str, ...] = ()) -> bool:
     That correcting may not pay does not, nor do those that start with one of `beside`.
     """
     said = [warning for warning in est.info["warnings"] if not warning.startswith(beside)]
-    return len(said) > (est.info["labels_to_pay"] is not None)
+    return len(said) > unproven(est)
+
+
+def unproven(est: Estimate) -> bool:
+    """Whether the answer says that it cannot be shown to beat no correction."""
+    return est.info["labels_to_pay"] is not None
 
 
 def run_method(
@@ -57,7 +64,7 @@ def run_method(
 
     By default the method alone is run; `answer`, which is called as `estimate` is, may warn too.
     """
-    warned = np.zeros(count, bool)
+    said = np.zeros((2, count), bool)
     found = np.full((3, count, study.K), np.nan)
     reasons: list[str] = []
     settings = make_settings(
@@ -73,7 +80,7 @@ def run_method(
             else:
                 est = answer(counts, settings, dict)
                 figures = {name: [row[name] for row in est.rows()] for name in NAMES}
-                warned[r] = doubted(est)
+                said[:, r] = doubted(est), unproven(est)
         except EstimateError as error:
             reasons.append(str(error).split("\n")[0])
         else:
@@ -82,4 +89,4 @@ def run_method(
                     found[k, r] = figures[name]
         if progress is not None:
             progress((r + 1) / count)
-    return Outcome(found[0], found[1], found[2], warned, tuple(reasons))
+    return Outcome(found[0], found[1], found[2], said[0], said[1], tuple(reasons))

@@ -146,6 +146,7 @@ def run_cell(cell: Cell, seed: int, answer: Callable[..., Any] = estimate) -> Ta
         slack = 1e-9 * size
         inside = (outcome.lower <= truth + slack) & (truth - slack <= outcome.upper)
         errors = (outcome.estimate - truth) / size, (study.naive - truth) / size
-        found.append((np.isfinite(outcome.estimate[:, 0]), inside, outcome.warned, *errors))
+        said = outcome.warned, outcome.unproven
+        found.append((np.isfinite(outcome.estimate[:, 0]), inside, *said, *errors))
     answered, *figures = (np.concatenate(x) for x in zip(*found, strict=True))
     return tally(cell, int((~answered).sum()), *(x[answered] for x in figures))

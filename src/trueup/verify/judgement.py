@@ -193,11 +193,20 @@ def _error(section: str, tallies: list[Tally]) -> list[Finding]:
     answered = [t for t in tallies if t.answered >= FEWEST / 2 and t.naive_mse.sum() > 0]
     if not answered:
         return []
-    better = sum(t.gain > ERRORS * t.gain_error for t in answered)
-    worse = sum(t.gain < -ERRORS * t.gain_error for t in answered)
-    ratio = np.median([t.mse.sum() / t.naive_mse.sum() for t in answered])
-    words = f"median ratio {ratio:.2g}; better in {better}, worse in {worse}, the rest undecided"
-    return [Finding(section, "MSE against no correction", len(answered), words, "", SHOWN)]
+    silent = [t for t in answered if 2 * t.unproven <= t.answered]
+    findings = []
+    for what, mine in (
+        ("MSE against no correction", answered),
+        ("the same, not said that it may not pay", silent),
+    ):
+        if mine:
+            better = sum(t.gain > ERRORS * t.gain_error for t in mine)
+            worse = sum(t.gain < -ERRORS * t.gain_error for t in mine)
+            ratio = np.median([t.mse.sum() / t.naive_mse.sum() for t in mine])
+            words = f"median ratio {ratio:.2g}; better in {better}, worse in {worse}"
+            words += ", the rest undecided"
+            findings.append(Finding(section, what, len(mine), words, "", SHOWN))
+    return findings
 
 
 def worst_cell(tallies: list[Tally]) -> Tally:

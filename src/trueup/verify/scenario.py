@@ -14,7 +14,7 @@ from trueup.api import correct
 from trueup.errors import EstimateError
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats, Rng
-from trueup.study.replications import doubted
+from trueup.study.replications import doubted, unproven
 from trueup.verify.populations import Units
 from trueup.verify.tally import Tally, tally
 
@@ -29,6 +29,7 @@ class Observed(NamedTuple):
     error: Floats
     naive: Floats
     warned: bool
+    unproven: bool
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ def run_scenario(scenario: Scenario, seed: int, answer: Correct = correct) -> Ta
     inside, error, naive = (
         np.array([x[k] for x in found]) if found else np.zeros((0, 1)) for k in range(3)
     )
-    warned = np.array([x.warned for x in found], bool)
-    return tally(scenario, scenario.replications - len(found), inside, warned, error, naive)
+    said = (np.array([x[k] for x in found], bool) for k in (3, 4))
+    return tally(scenario, scenario.replications - len(found), inside, *said, error, naive)
 
 
 def table(units: Units) -> Any:
@@ -116,4 +117,4 @@ def observe(
             x = x if truth.ndim == 1 else np.atleast_1d(x.mean())
             found[k].append(x if k == 0 else np.sqrt(x))
     inside, error, naive = (np.concatenate(x) for x in found)
-    return Observed(inside, error, naive, doubted(est, beside))
+    return Observed(inside, error, naive, doubted(est, beside), unproven(est))

@@ -18,6 +18,7 @@ class Tally:
 
     cell: Any  # with `section`, `replications` and a name
     warned: int  # answers with a warning
+    unproven: int  # answers that say that correcting may not pay
     refused: int  # replications without an answer
     inside: Floats  # (R, F) part of the figure's intervals that hold the truth, per answer
     mse: Floats  # (F,) mean squared error of the estimate, over the total squared
@@ -46,13 +47,16 @@ class Tally:
         return 2 * self.warned > self.answered
 
 
-def tally(cell: Any, refused: int, inside: Any, warned: Any, error: Any, naive: Any) -> Tally:
-    """Sum up the answers: arrays (R, F), and `warned` (R,)."""
+def tally(
+    cell: Any, refused: int, inside: Any, warned: Any, unproven: Any, error: Any, naive: Any
+) -> Tally:
+    """Sum up the answers: arrays (R, F), and `warned` and `unproven` (R,)."""
     gain = (naive**2).sum(axis=1) - (error**2).sum(axis=1)
     R, some = len(warned), max(len(warned), 1)
     return Tally(
         cell,
         int(warned.sum()),
+        int(unproven.sum()),
         refused,
         np.asarray(inside, float),
         np.asarray((error**2).sum(axis=0) / some),
