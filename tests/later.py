@@ -14,6 +14,8 @@ class Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # pytest asks every name of a test file whether it is a fixture
+            raise AttributeError(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return getattr(import_module(self._name), name)

@@ -47,7 +47,7 @@ def _from_dict(variables: dict[str, Any], coords: dict[str, Any], dims: dict[str
         import arviz as module
     except ImportError:
         try:
-            import arviz_base as module  # type: ignore[no-redef]
+            import arviz_base as module
         except ImportError:
             raise OptionError(
                 "to_arviz() needs ArviZ, which is not installed.", hint="pip install arviz"
