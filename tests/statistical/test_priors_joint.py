@@ -94,7 +94,7 @@ def test_three_classes_by_weights_and_by_chain(monkeypatch):
 
 
 def test_the_chain_is_chosen_where_weights_would_not_do():
-    earlier = [[2100, 900], [360, 11640]]  # with a third of them, weights do one time in ten
+    earlier = [[6300, 2700], [1080, 34920]]  # with a third of them, weights do one time in fifty
     few = tu.correct_counts(TEST, V_HAT, prior=tu.prior.from_counts(earlier, 1))
     assert few.info["sampler"] == "chain"
     assert few.info["ess"] > 1000

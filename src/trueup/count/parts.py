@@ -71,13 +71,15 @@ class GroupBands:
 
     Bands of the value belong to one label. Audit strata (`drawn_within`) and bands of the score are
     `labels` of their own, K times as many as there are of them; audited units are `alike` those of
-    their group, but not in strata.
+    their group, but not in strata. Where the values of groups are on different levels, bands are
+    `relative` to them: these are the cells of the whole in such bands.
     """
 
     counts: Counts
     starts: Integers
     labels: int
     alike: bool = True
+    relative: Counts | None = None
 
 
 @dataclass(frozen=True, eq=False)

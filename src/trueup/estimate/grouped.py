@@ -13,6 +13,7 @@ from trueup.count.parts import GroupCounts, Parts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import OptionError
 from trueup.estimate.answer import Answer, GroupFigures
+from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.design import DOUBTFUL
 from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.methods import METHODS, finish
@@ -50,7 +51,8 @@ def estimate_parts(
         _check_strata(settings, pooling)
         strata, info = _strata(found.strata, settings, pooling)
     else:
-        starts = None if found.banded is None else found.banded.starts
+        banded = found.banded
+        starts = None if banded is None or banded.relative is not None else banded.starts
         strata = [_alone(counts, replace(settings, starts=starts))]
         info = strata[0].info
     if found.strata.columns:
@@ -147,15 +149,22 @@ def _groups(
         (one,) = strata
         data = _data(groups.counts, slice(None), settings.overlap)
         whole = _whole(one, counts, settings)
-        if found.banded is not None and one.cells is not None:
-            data = _data(found.banded.counts, slice(None), settings.overlap)
-            whole = Whole(one.cells, one.beta, one.u)
-            options |= {"labels": found.banded.labels, "alike": found.banded.alike}
+        if (banded := found.banded) is not None and in_cells(counts, settings):
+            data = _data(banded.counts, slice(None), settings.overlap)
+            inside = one
+            if banded.relative is not None:  # how classes depend on values within groups
+                of_groups = replace(settings, starts=banded.starts)
+                inside = _alone(replace(counts, bands=banded.relative), of_groups)
+            assert inside.cells is not None
+            whole = Whole(inside.cells, inside.beta, one.u)
+            options |= {"labels": banded.labels, "alike": banded.alike}
         answer = correct_groups(
             whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )
         figures = {"naive": groups.counts.naive} | answer.figures
         info: dict[str, Any] = {"groups": B, "draws_kept": answer.draws is not None}
+        levels = found.banded is not None and found.banded.relative is not None
+        info["group_levels_differ"] = levels
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
         if answer.layer is None and groups.counts.n.any():
