@@ -31,7 +31,7 @@ def drawn(rng, n=60, scale=1.0):
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_variance_is_that_of_a_weighted_mean(clustered, rng):
-    """Linearised, between clusters (Särndal et al. 1992, 5.7); svy 0.35 had the same.
+    """Linearised, between clusters (Särndal et al. 1992, 5.7).
 
     With tiny probabilities there is no finite population correction.
     """
