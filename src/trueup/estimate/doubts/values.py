@@ -32,7 +32,7 @@ lognormal values (σ = 1.5) and errors that rise with size, intervals of 300 aud
 covered 58 and 79% of 24."""
 THIN_SMALL = 10
 """Audited units of the smaller half of all, where units drawn by size are counted: with fewer, 95%
-intervals covered 88 to 98% (`python studies/unequal.py`)."""
+intervals covered 88 to 98% (`python studies/audits.py`)."""
 BELOW, LEAST_BELOW = 5.0, 10
 """Standard errors that a mean of at least so many audited values never lies below that of all."""
 
