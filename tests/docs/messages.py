@@ -364,6 +364,7 @@ def _studies() -> Iterator[str]:
     yield raised(tu.compare, **case)
     yield raised(tu.compare, P=[[0.9, 0.1], [0.1, 0.9]])
     yield raised(tu.plan, **case | {"base_rates": [0.5, 0.6]}, next=5)
+    yield raised(tu.plan, **case, cv={"a": 0.1, "b": 0.1})
 
 
 def _command(*words: str) -> str:
