@@ -181,9 +181,11 @@ def correct(
         ``info["effective_size"]`` is how many units with equal weights would tell as much.
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
-        (by size, say). The method is then "difference", weighted (Hájek), with Student's interval
-        of as many units as the weights are worth. A work list that `draw` drew by size has these
-        probabilities; for the total of the column that it was drawn by, its method is "joint".
+        (by size, say). Where they are known of every unit, error rates are learned in bands of
+        them: if they rise with `value`, if `predictions` has the column too and units are
+        counted, or with a work list that `draw` drew by size. ``info["weighted_difference"]`` is a
+        check. Elsewhere the method is "difference", weighted (Hájek), with Student's interval of
+        as many units as the weights are worth.
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
         one block). The test set then counts as fewer units: those of each predicted class divided
