@@ -20,7 +20,6 @@ from trueup.estimate.answer import Answer
 from trueup.numerics import special
 from trueup.numerics.arrays import Bools, Floats
 
-
 IGNORED = 0.05
 """Audited part of a predicted class up to which the finite population correction is left out, as
 in the papers (Cochran 1977, 2.6, has the rule)."""
