@@ -28,7 +28,7 @@ from trueup.estimate.options import (
     refuse_list_with_period,
     refuse_together,
     refuse_with_period,
-    weighted_method,
+    refuse_with_probability,
 )
 from trueup.estimate.result import Estimate
 from trueup.prior import Regression
@@ -181,9 +181,11 @@ def correct(
         ``info["effective_size"]`` is how many units with equal weights would tell as much.
     probability : str, optional
         Column of the test set: the probability with which each unit was drawn, where these differ
-        (by size, say). The method is then "difference", weighted (Hájek), with Student's interval
-        of as many units as the weights are worth. A work list that `draw` drew by size has these
-        probabilities; for the total of the column that it was drawn by, its method is "joint".
+        (by size, say). Where they are known of every unit, error rates are learned in bands of
+        them: if they rise with `value`, if `predictions` has the column too and units are
+        counted, or with a work list that `draw` drew by size. ``info["weighted_difference"]`` is a
+        check. Elsewhere the method is "difference", weighted (Hájek), with Student's interval of
+        as many units as the weights are worth.
     cluster : str, optional
         Column of the test set: which units were drawn together (documents of one author, pixels of
         one block). The test set then counts as fewer units: those of each predicted class divided
@@ -250,7 +252,8 @@ def correct(
     )
     check_text(text, population, audited)
     notes: list[str] = []
-    stratum = None
+    stratum = chances = size = None  # the audit's strata, probabilities, and what decided them
+    classical = method in ("difference", "test_set")
     if drawn := read_design(population, audited, columns, named):
         how, size = drawn[0], drawn[0].size
         if how.stratified:
@@ -258,9 +261,10 @@ def correct(
         notes += absent_units(how, audited)
         design = "by_prediction" if how.by_prediction or size else "random"
         columns = replace(columns, id=columns.id or how.id)
-        classical = method in ("difference", "test_set")
-        if size and method != "naive" and (size != value or method not in ("auto", "joint")):
-            probability = probability or drawn[1]
+        if size and method != "naive":
+            chances = drawn[1]
+            if size != value or method not in ("auto", "joint"):
+                probability = probability or chances
         elif classical and (how.score or (how.within and how.by_prediction)):  # strata are of both
             probability, stratum = probability or drawn[1], drawn[2]
             columns = replace(columns, drawn_within=())
@@ -277,9 +281,11 @@ def correct(
     # error rates differ by what the other classifiers say: cells like those of audit strata
     columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
     if probability is not None:
-        method, said = weighted_method(method, design, probability, asked)
-        notes += said
-        direct, asked["method"] = False, method
+        refuse_with_probability(method, design, asked)
+        chances = probability
+        size = size or (probability if probability in population.kinds() else None)
+    # units are counted in bands of what decided their probabilities
+    counted = chances and size and not (classical or value or weight or count)
     extra: dict[str, Any] = {}
     if weight is not None:
         population, audited, columns, effective = weigh(population, audited, columns, weight)
@@ -292,7 +298,7 @@ def correct(
     found = gather_groups(
         population,
         audited,
-        columns,
+        replace(columns, value=size) if counted else columns,
         overlap=design != "shifted" if overlap is None else overlap,
         classes=classes,
         missing=missing,
@@ -303,6 +309,8 @@ def correct(
         design=design,
         periods=period is not None,
     )
+    if counted:
+        found = replace(found, whole=found.whole.counted())
     if columns.strata and pooling != "complete":  # strata have rates of their own
         found = replace(found, whole=replace(found.whole, within=found.strata.counts))
     if design == "random" and columns.parts and period is None and not columns.drawn_within:
@@ -316,11 +324,14 @@ def correct(
     options = {name: asked[name] for name in OPTIONS} | {"prior": prior}
     parts = (found, pooling, keep_draws) if columns.parts else None
     units = None
-    if probability is not None or cluster is not None:
-        from trueup.audit.units import read_units
+    if cluster is not None or (chances is not None and parts is None):
+        from trueup.audit.units import by_value, read_units
 
         labels = found.whole.squared().classes
-        units = read_units(population, audited, columns, labels, probability, cluster, stratum)
+        units = read_units(population, audited, columns, labels, chances, cluster, stratum)
+        if chances is not None and not (counted or size == value or by_value(units)):
+            found = replace(found, whole=replace(found.whole, bands=None))
+        asked |= {"drawn_by_size": chances} if chances and found.whole.bands is not None else {}
     notes = [*found.warnings, *notes]
     job = Job(found.whole, population.native, notes, parts, asked, options, units, extra)
     return run(job, progress, executor)

@@ -63,13 +63,51 @@ def test_a_list_drawn_by_size_does_not_know_how_often_small_units_are_wrong(tabl
     assert "drawn by size" in str(sections.accuracies(est))
 
 
-def test_counts_of_a_list_drawn_by_size_are_weighted(tables):
+def test_counts_of_a_list_drawn_by_size_are_those_of_bands_of_it(tables):
+    """The weighted estimator stands beside them, and is there by name."""
     table, audit = tables
+    est = tu.correct(table, audit, seed=1, draws=400)
+    assert est.info["method"] == "joint"
+    assert est.info["bands"] > 8
+    assert est.draws.sum(axis=1) == pytest.approx(len(table))
+    weighted = by_hand(table, audit, np.ones(len(audit)))
+    assert est.info["weighted_difference"]["estimate"] == pytest.approx(weighted[0].tolist())
+    rows = tu.correct(table, audit, method="difference").rows()
+    assert [row["estimate"] for row in rows] == pytest.approx(weighted[0].tolist())
+    # the same with the column of the probabilities in both tables, drawn by whatever it was
+    rate = (audit["probability"] / audit["y"])[audit["probability"] < 1].mean()
+    table = table.assign(pi=np.minimum(rate * table["y"], 1.0))
+    plain = audit[["unit", "true"]]
+    own = tu.correct(
+        table, plain.assign(pi=table["pi"][plain["unit"]].to_numpy()), probability="pi", id="unit",
+        seed=1, draws=400,
+    )  # fmt: skip
+    assert own.rows()[0]["mean"] == pytest.approx(est.rows()[0]["mean"], abs=est.rows()[0]["sd"])
+
+
+def test_probabilities_that_only_the_audit_has_are_weights(tables):
+    table, audit = tables
+    plain = audit[["predicted", "true"]].assign(pi=audit["probability"])
     with pytest.warns(tu.TrueupWarning, match="weighted difference estimator"):
-        est = tu.correct(table, audit)
+        est = tu.correct(table, plain, probability="pi")
     assert [row["estimate"] for row in est.rows()] == pytest.approx(
         by_hand(table, audit, np.ones(len(audit)))[0].tolist()
     )
+
+
+def test_small_units_that_err_most_are_not_forgotten(rng):
+    """Four audits by size. Without bands the count is too high by the errors of small units."""
+    off = []
+    for _ in range(4):
+        N = 4000
+        s, y = (rng.random(N) < 0.2).astype(int), rng.lognormal(0, 1, N)
+        s_hat = np.where(rng.random(N) < np.where(y < 1, 0.3, 0.02), 1 - s, s)
+        table = pd.DataFrame({"unit": np.arange(N), "predicted": s_hat, "y": y})
+        audit = tu.draw(table, 400, id="unit", size="y", seed=int(rng.integers(2**32)))
+        audit["true"] = s[audit["unit"].to_numpy()]
+        row = tu.correct(table, audit, seed=1, draws=500).rows()[1]
+        off.append((row["mean"] - s.sum()) / row["sd"])
+    assert abs(np.mean(off)) < 5 / np.sqrt(len(off)) + 0.5
 
 
 def test_probabilities_of_ones_own(tables, tmp_path, monkeypatch):
@@ -85,6 +123,10 @@ def test_probabilities_of_ones_own(tables, tmp_path, monkeypatch):
     command = ["correct", "all.csv", "audit.csv", "--value", "y", "--probability", "pi"]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 0, done.output
+    assert "method joint" in done.output  # probabilities that rise with the value are bands of it
+    plain["pi"] = plain["pi"].to_numpy()[::-1]
+    plain.to_csv("audit.csv", index=False)
+    done = CliRunner().invoke(main, command)
     assert "method difference" in done.output
 
 

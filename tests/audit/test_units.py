@@ -11,6 +11,8 @@ from tests.seeds import more
 import trueup as tu
 from trueup.audit.units import (
     Units,
+    apart,
+    by_value,
     cluster_effects,
     design_effect,
     few_behind,
@@ -31,7 +33,7 @@ def drawn(rng, n=60, scale=1.0):
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_variance_is_that_of_a_weighted_mean(clustered, rng):
-    """Linearised, between clusters (Särndal et al. 1992, 5.7); svy 0.35 had the same.
+    """Linearised, between clusters (Särndal et al. 1992, 5.7).
 
     With tiny probabilities there is no finite population correction.
     """
@@ -182,6 +184,28 @@ def test_degrees_of_freedom_of_few_errors_are_those_of_their_variance():
     pi = np.where(np.arange(2000) == 0, 0.01 / 3, 0.01)
     found = freedom(Units(0 * h, h, np.ones(2000), pi), 2)
     assert found == pytest.approx([2 * 18**2 / 90] * 2, rel=0.05)
+
+
+def test_probabilities_that_rise_with_the_value_alone():
+    y = np.array([3.0, 1.0, 2.0, 2.0, 9.0, 12.0])
+    units = Units(0 * y.astype(int), 0 * y.astype(int), y, np.minimum(y / 8, 1.0))
+    assert by_value(units)
+    assert by_value(replace(units, pi=0.5 / y))
+    assert by_value(replace(units, pi=units.pi * (1 + 1e-4 * np.array([1, -1, 1, -1, 0, 0]))))
+    assert not by_value(replace(units, pi=units.pi[::-1]))
+    assert not by_value(replace(units, pi=np.where(np.arange(6) == 2, 0.3, units.pi)))
+
+
+def test_another_figure_by_weights_is_told():
+    """Small units err, large ones do not: an answer that saw the large ones only is far off."""
+    g, h = np.zeros(200, int), (np.arange(200) % 10 == 0).astype(int)
+    units = Units(g, h, np.ones(200), np.where(h == 1, 0.01, 0.02))
+    u_hat = np.array([8000.0, 2000.0])
+    weighted, variance = weighted_difference(units, u_hat, 10_000)
+    assert not apart(units, weighted + np.sqrt(variance), weighted, variance, "ab")
+    (told,) = apart(units, weighted + 4 * np.sqrt(variance), weighted, variance, "ab")
+    assert "Weighted by 1/probability" in told
+    assert not apart(units, u_hat, u_hat, 0 * variance, "ab")
 
 
 def test_few_units_behind_a_figure_are_named(rng):

@@ -364,6 +364,7 @@ def _studies() -> Iterator[str]:
     yield raised(tu.compare, **case)
     yield raised(tu.compare, P=[[0.9, 0.1], [0.1, 0.9]])
     yield raised(tu.plan, **case | {"base_rates": [0.5, 0.6]}, next=5)
+    yield raised(tu.plan, **case, cv={"a": 0.1, "b": 0.1})
 
 
 def _command(*words: str) -> str:
@@ -493,6 +494,13 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, *good, cluster="block", by="region")
     unequal = _files(PREDICTIONS, "predicted,true,p\n" + "a,a,0.9\nb,b,0.9\n" * 2 + "b,a,0.01\n")
     yield from warned(tu.correct, *unequal, probability="p", overlap=False)
+    # large units are right, and the few small ones that were drawn are wrong
+    sizes = [f"{i},{'ab'[i % 2]},{1 + i // 20},{(1 + i // 20) / 1000}" for i in range(2000)]
+    small = [f"{i},{'ab'[(i + 1) % 2]},{(1 + i // 20) / 1000}" for i in range(0, 200, 25)]
+    small += [f"{i},{'ab'[i % 2]},{(1 + i // 20) / 1000}" for i in range(1600, 2000, 4)]
+    drawn = _files("id,predicted,y,p\n" + "\n".join(sizes), "id,true,p\n" + "\n".join(small))
+    yield from warned(tu.correct, *drawn, id="id", value="y", probability="p", seed=1, draws=200)
+    yield from warned(tu.correct, *drawn, id="id", probability="p", seed=1, draws=200)
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=50)
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of="many")
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], sample_of=500, method="test_set")

@@ -406,3 +406,19 @@ def test_a_plan_within_true_classes_says_how_many_of_each():
     assert all(sum(row["per_class"]) == row["n"] for row in found.values())
     assert "s=" in str(plan)
     assert "ŝ=" not in str(plan)
+
+
+def test_labels_go_to_the_class_that_is_furthest_from_its_own_cv(rng):
+    """Classes a and b are confused, and c and d. Planted and found: the goals left out."""
+    s = rng.integers(4, size=4000)
+    other = np.array([1, 0, 3, 2])
+    h = np.where(rng.random(4000) < 0.2, other[s], s)
+    names = np.array(list("abcd"))
+    table = pd.DataFrame({"id": np.arange(4000), "predicted": names[h]})
+    pilot = table.head(200).assign(true=names[s[:200]])
+    for cv, places in (({"a": 0.01, "c": 0.5}, {"a", "b"}), ({"a": 0.5, "c": 0.01}, {"c", "d"})):
+        found = tu.plan(table, pilot, next=40, cv=cv, id="id", seed=1, design="random")
+        assert {row["predicted"] for row in found.next} <= places
+        assert "a CV of" in str(found)
+    with pytest.raises(tu.TrueupError, match="needs `next`"):
+        tu.plan(table, pilot, cv={"a": 0.01, "c": 0.5})

@@ -17,6 +17,10 @@ from trueup.read.columns import check_value_kind, plain, refuse_missing, require
 from trueup.read.table import Table
 
 LEAST_CLUSTERS = 3
+ROUNDED = 1e-3
+"""Relative difference of two probabilities that may come from rounding."""
+APART = 0.01
+"""How seldom two answers should differ as much by chance, before it is said that they do."""
 UNEQUAL, FEW = 4.5, 4.0
 """Units for each one that they are worth, and units that a class is worth. Where most test sets
 are beyond the first or below the second, 95% intervals covered 84% to 95%; elsewhere 93% to 99%,
@@ -159,6 +163,20 @@ def _of_clusters(z: Floats, cluster: Integers | None) -> Floats:
     return np.asarray(m / max(m - 1, 1) * (z**2).sum(axis=1))
 
 
+def by_value(units: Units) -> bool:
+    """Whether probabilities rise (or fall) with the value and with nothing else.
+
+    Bands of the value are then bands of the probability.
+    """
+    assert units.pi is not None
+    order = np.lexsort((units.pi, units.y))
+    y, pi = units.y[order], units.pi[order]
+    step = np.diff(pi)
+    step[np.abs(step) <= ROUNDED * pi[1:]] = 0.0
+    same = np.diff(y) == 0
+    return bool(not step[same].any() and ((step >= 0).all() or (step <= 0).all()))
+
+
 def kish(weight: Floats) -> float:
     """(Σw)²/Σw²: how many units of equal weight would tell as much; 0 without any."""
     squares = float((weight**2).sum())
@@ -220,6 +238,24 @@ def few_behind(units: Units, classes: Sequence[Hashable]) -> list[str]:
             "likely to be of that class."
         )
     return found
+
+
+def apart(
+    units: Units, estimate: Floats, weighted: Floats, variance: Floats, classes: Sequence[Hashable]
+) -> list[str]:
+    """Say that the weighted estimator, which needs no model, finds another figure."""
+    K = len(classes)
+    t = special.stdtrit(freedom(units, K), 1 - APART / (2 * K)) * np.sqrt(variance)
+    away = np.abs(estimate - weighted)
+    if not (away > np.maximum(t, 1e-9 * np.abs(weighted).sum())).any() or not (variance > 0).all():
+        return []
+    g = int((away / np.maximum(t, 1e-300)).argmax())
+    return [
+        f"Weighted by 1/probability, the audited units say {weighted[g]:,.4g} for {classes[g]!r} "
+        f"(sd {np.sqrt(variance[g]):,.2g}) where this answer is {estimate[g]:,.4g}: among units "
+        "that are seldom drawn, errors may differ from what the others show. Audit more of those, "
+        "or use method='difference', which needs no model."
+    ]
 
 
 class Clusters(NamedTuple):

@@ -66,6 +66,7 @@ def plan(
     next_: int | None,
     output: str | None,
     cost: str,
+    cv: str | None,
     **options: Any,
 ) -> None:
     """Say how many units to label, and which next.
@@ -78,7 +79,8 @@ def plan(
     import trueup
 
     _check_chart(plot)
-    cost_, case = _cost(cost), _case(dict(options))
+    options["cv"] = None if cv is None else _numbers("--cv", cv)
+    cost_, case = _numbers("--cost", cost), _case(dict(options))
     goals = (options["half_width"], options["cv"], next_, options["period"])
     if all(goal is None for goal in goals):
         raise OptionError("Give a goal: --half-width, --cv or --next.")
@@ -136,14 +138,14 @@ def _table_1(
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else table_1_text(lines))
 
 
-def _cost(text: str) -> float | dict[str, float]:
-    """Read a cost per label, or one for each predicted class."""
+def _numbers(option: str, text: str) -> float | dict[str, float]:
+    """Read one number, or one for each class."""
     try:
         if "=" not in text:
             return float(text)
         return {a: float(b) for a, b in (part.rsplit("=", 1) for part in text.split(","))}
     except ValueError:
-        raise OptionError(f"--cost must be a number, or class=number,…; got {text!r}.") from None
+        raise OptionError(f"{option} must be a number, or class=number,…; got {text!r}.") from None
 
 
 def _case(options: dict[str, Any]) -> dict[str, Any]:

@@ -108,6 +108,10 @@ class Counts:
         arrays: Any = {name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS}
         return replace(self, classes=labels, columns=None, bands=None, **arrays)
 
+    def counted(self) -> Counts:
+        """Return the counts without the values, which may still be those of the bands."""
+        return replace(self, u_hat=None, w_hat=None, t=None, t2=None, signed=False)
+
     def unscored(self) -> Counts:
         """Return cells without bands of the score: added up over them."""
         return self if self.score_bands == 1 else self.coarser(self.score_bands)

@@ -152,7 +152,8 @@ def _arrange(counts: Counts, settings: Settings) -> Cells:
     bands, K, L = counts.bands, counts.K, counts.L
     assert bands is not None
     J, S = bands.strata, bands.score_bands
-    rest, known = split(bands, settings.overlap)
+    # units drawn by size are counted in bands of that size
+    rest, known = split(bands if counts.totals else bands.counted(), settings.overlap)
     B = bands.v_hat.size // (L * J)
     n, v_hat, v = bands.n.reshape(K, L * J, B), bands.v_hat.reshape(L * J, B), rest.v_hat
     v = v.reshape(L * J, B)

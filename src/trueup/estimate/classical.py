@@ -20,6 +20,10 @@ from trueup.estimate.answer import Answer
 from trueup.numerics import special
 from trueup.numerics.arrays import Bools, Floats
 
+IGNORED = 0.05
+"""Audited part of a predicted class up to which the finite population correction is left out, as
+in the papers (Cochran 1977, 2.6, has the rule)."""
+
 
 def calibrated(counts: Counts, settings: Settings) -> Answer:
     """Σ_h û_h·ĉ_gh with ĉ_gh = n_gh/n_·h: the stratified estimator of Olofsson et al. (2013, 2014).
@@ -28,7 +32,7 @@ def calibrated(counts: Counts, settings: Settings) -> Answer:
     term is theirs: ĉ is estimated. The rest is zero for counts and is v̂_h times the variance of y
     within predicted class h: *which* of its units belong to g is random, and their values differ
     (without `w_hat` it is left out, with a warning). As in the papers there is no finite population
-    correction, so the interval is wide when much of the population was audited.
+    correction, unless more than IGNORED of a predicted class was audited: 1 − n_·h/v̂_h then.
 
     For totals with the audited values (`t`, `t2`), ĉ is the class's share of the audited *value*,
     t_gh/t_·h: the separate ratio estimator, with its linearised variance (Cochran 1977, chapter 6).
@@ -72,20 +76,24 @@ def calibrated(counts: Counts, settings: Settings) -> Answer:
     h = _audited(counts, "`calibrated`")
     n, v, u = n[:, h], v[h], u[h]
     m = n.sum(axis=0)
+    left = 1 - np.minimum(m / v, 1.0) * (settings.overlap & (m > IGNORED * v))
     if counts.t is not None and counts.t2 is not None:
-        estimate, variance = _by_ratio(m, v, u, counts.t[:, h], counts.t2[:, h])
+        estimate, variance = _by_ratio(m, left, u, counts.t[:, h], counts.t2[:, h])
         return _point(estimate, variance, settings.interval, warnings)
     c = n / m
     spread = np.zeros_like(u)
     if u_hat is not None and w_hat is not None:
         # Never negative (Cauchy-Schwarz); the maximum only removes a rounding error.
         spread = np.maximum(w_hat[h] - u**2 / v, 0.0)
-    variance = (c * (1 - c)) @ (m / (m - 1) * (u**2 / m + spread))
+    variance = (c * (1 - c)) @ (m / (m - 1) * (left * u**2 / m + spread))
     return _point(c @ u, variance, settings.interval, warnings)
 
 
-def _by_ratio(m: Floats, v: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[Floats, Floats]:
-    """Σ_h û_h t_gh/t_·h and its variance Σ_h (û_h/t_·h)² m_h s²_h, s² that of y(1[s=g] − ĉ)."""
+def _by_ratio(m: Floats, left: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[Floats, Floats]:
+    """Σ_h û_h t_gh/t_·h and its variance Σ_h (û_h/t_·h)² m_h s²_h, s² that of y(1[s=g] − ĉ).
+
+    Times what is `left`, the finite population correction.
+    """
     total = t.sum(axis=0)
     valued = total != 0  # a predicted class whose audited values are all 0 says nothing
     if (~valued & (u != 0)).any():
@@ -96,7 +104,7 @@ def _by_ratio(m: Floats, v: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[F
     c = np.where(valued, t / np.where(valued, total, 1.0), 0.0)
     squares = (1 - c) ** 2 * t2 + c**2 * (t2.sum(axis=0) - t2)
     factor = np.where(valued, u / np.where(valued, total, 1.0), 0.0)
-    return c @ u, squares @ (factor**2 * m / (m - 1))
+    return c @ u, squares @ (left * factor**2 * m / (m - 1))
 
 
 def difference(

@@ -12,6 +12,7 @@ from trueup.audit.units import (
     Clusters,
     DesignEffect,
     Units,
+    apart,
     cluster_effects,
     design_effect,
     few_behind,
@@ -44,6 +45,10 @@ from trueup.numerics.arrays import Floats
 from trueup.text import quoted
 
 Method = Callable[[Counts, Settings], Answer]
+WEIGHTED = (
+    "Units have probabilities of their own of being drawn, so each has the weight 1/probability "
+    "(the weighted difference estimator). This method has no draws."
+)
 SHOWN = ("estimate", "sd", "lower", "upper")
 
 
@@ -60,21 +65,46 @@ def estimate_units(
     settings: Settings,
     native: Callable[[dict[str, list[Any]]], Any],
 ) -> Estimate:
-    """Estimate from units with unequal probabilities, or in clusters."""
-    if units.pi is not None:
-        lam = float(settings.method == "difference")  # otherwise "test_set"
+    """Estimate from units with unequal probabilities, or in clusters.
+
+    In cells, the weighted difference estimator is a check.
+    """
+    if units.pi is not None and not in_cells(counts, settings):
+        lam = float(settings.method != "test_set")
+        told = [] if settings.asked in ("difference", "test_set") else [WEIGHTED]
+        settings = replace(settings, method="difference" if lam else "test_set")
         figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
-        told = few_behind(units, counts.classes)
+        told += few_behind(units, counts.classes)
         own = freedom(units, counts.K, lam)
         answer = classical._point(figures, variance, settings.interval, told, freedom=own)
         # such a test set need not look like the population, so that is not tested
         result = finish(answer, counts, replace(settings, design="by_prediction"), native)
         result.info["design"] = settings.design
         if units.cluster is not None:
-            apart = replace(units, cluster=None)
-            alone = weighted_difference(apart, counts.naive, counts.N, lam)[1].sum()
+            single = replace(units, cluster=None)
+            alone = weighted_difference(single, counts.naive, counts.N, lam)[1].sum()
             result.info["design_effect"] = float(variance.sum() / alone) if alone > 0 else 1.0
         return result
+    if units.pi is None:
+        return _with_clusters(counts, units, settings, native)
+    result = _with_clusters(counts, units, replace(settings, design="by_prediction"), native)
+    figures, variance = weighted_difference(units, counts.naive, counts.N)
+    found = result._figures["estimate"]
+    assert found is not None
+    sd = np.sqrt(variance)
+    result.info["design"] = settings.design
+    result.info["weighted_difference"] = {"estimate": figures.tolist(), "sd": sd.tolist()}
+    result.info["warnings"] += apart(units, found, figures, variance, counts.classes)
+    return result
+
+
+def _with_clusters(
+    counts: Counts,
+    units: Units,
+    settings: Settings,
+    native: Callable[[dict[str, list[Any]]], Any],
+) -> Estimate:
+    """Run a method; with clusters, from fewer units."""
     if units.cluster is None:
         return estimate(counts, settings, native)
     every = counts.squared()  # as the units are numbered

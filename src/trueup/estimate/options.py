@@ -121,10 +121,8 @@ def _refuse_pooling(asked: Mapping[str, Any], columns: Columns) -> None:
     )
 
 
-def weighted_method(
-    method: str, design: str, probability: str, asked: Mapping[str, Any]
-) -> tuple[str, list[str]]:
-    """Return the method for units with probabilities of their own, and what to say of it."""
+def refuse_with_probability(method: str, design: str, asked: Mapping[str, Any]) -> None:
+    """Refuse what units with probabilities of their own cannot have."""
     wrong = [f"method {method!r}"] if method not in ("auto", "difference", "test_set") else []
     wrong += [f"design {design!r}"] if design not in FROM_POPULATION else []
     wrong += [f"`{name}`" for name in ("by", "strata", "score", "sample_of") if asked.get(name)]
@@ -137,11 +135,6 @@ def weighted_method(
             f"{', '.join(wrong)}.",
             hint="draw by size with `draw`, and total the column that it was drawn by (`value`).",
         )
-    said = (
-        f"Units have the probabilities {probability!r} of being drawn, so each has the weight "
-        "1/probability (the weighted difference estimator). This method has no draws."
-    )
-    return ("difference", [said]) if method == "auto" else (method, [])
 
 
 def pooled_studies(

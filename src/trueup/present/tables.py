@@ -269,6 +269,8 @@ def _title(est: Estimate) -> str:
     if info["method"] == "naive":
         return f"{what.capitalize()} as predicted, not corrected"
     design = f"drawn {est.asked['drawn']}" if "drawn" in est.asked else f"design {info['design']}"
+    if est.asked.get("probability") and "drawn" not in est.asked:
+        design = f"drawn with the probabilities in {est.asked['probability']!r}"
     if "audited_periods" in info:
         where = audited_in(est)
         design += f" in {where} ({over_time(est)})" if where else f" ({over_time(est)})"

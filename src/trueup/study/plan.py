@@ -40,7 +40,7 @@ def plan(
     test_set: Any = None,
     *,
     half_width: float | None = None,
-    cv: float | None = None,
+    cv: float | Mapping[Hashable, float] | None = None,
     next: int | None = None,
     certainty: int = 0,
     period: str | None = None,
@@ -88,7 +88,9 @@ def plan(
     half_width : float, optional
         The wanted half-width of the interval, in units or in the value's own unit.
     cv : float, optional
-        Or the wanted coefficient of variation: half-width / (1.96 · figure) at 95%.
+        Or the wanted coefficient of variation: half-width / (1.96 · figure) at 95%. With `next`
+        it may be one for each class of interest, {"a": 0.05, "b": 0.02}: each label serves the
+        class that is furthest from its own.
     next : int, optional
         How many units to audit next: those that reduce the variance most per label. With `id`,
         ``work_list()`` is the table to label, the pilot's units first.
@@ -144,6 +146,14 @@ def plan(
     """
     asked = locals() | {"certainty": certainty or None}
     _check_goal(half_width, cv, next if period is None else 1, cost, allocations)
+    goals = None
+    if isinstance(cv, Mapping):
+        if next is None or interest is not None or period is not None or score is not None:
+            raise OptionError(
+                "`cv` of several classes needs `next`, and no `interest`, `period` or `score`.",
+                hint="with one number, `cv` is the goal for one class.",
+            )
+        interest, goals, cv = [*cv], [*cv.values()], None
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
@@ -214,7 +224,7 @@ def plan(
     if next is not None:
         how |= {"prior": prior, "overlap": overlap, "draws": 2000, "seed": settings.seed}
         own = make_settings(case.K, classes=case.classes, **how)
-        found = next_units(case, wanted, next, (predictions, test_set), columns, own, cost)
+        found = next_units(case, wanted, next, (predictions, test_set), columns, own, cost, goals)
         notes += found.notes
     info = {
         "design": design,
@@ -249,7 +259,7 @@ def _total_cost(row: dict[str, Any], prices: np.ndarray) -> float | None:
 
 def _check_goal(
     half_width: float | None,
-    cv: float | None,
+    cv: float | Mapping[Hashable, float] | None,
     next: int | None,
     cost: float | Mapping[Any, float],
     allocations: Sequence[str],
@@ -258,8 +268,9 @@ def _check_goal(
         raise OptionError("Set a goal: `half_width`, `cv` or `next` must be given; got none.")
     if half_width is not None and cv is not None:
         raise OptionError("The goal must be `half_width` or `cv`, not both; got both.")
-    costs = cost.values() if isinstance(cost, Mapping) else [cost]
-    for name, given in (("half_width", half_width), ("cv", cv), *(("cost", x) for x in costs)):
+    costs, cvs = (x.values() if isinstance(x, Mapping) else [x] for x in (cost, cv))
+    each = (*(("cv", x) for x in cvs), *(("cost", x) for x in costs))
+    for name, given in (("half_width", half_width), *each):
         if given is not None and not given > 0:
             raise OptionError(f"`{name}` must be more than 0; got {given!r}.")
     if set(allocations) - set(ALLOCATIONS) or not allocations:

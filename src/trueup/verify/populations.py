@@ -175,12 +175,18 @@ def sized(sigma: float, rng: Rng, N: int = 5_000) -> Units:
 
 
 def clustered(rng: Rng, C: int = 2_000, m: int = 10) -> Units:
-    """Return C clusters of m units that resemble each other: an intra-class correlation of 0.2."""
+    """Return C clusters of m units that resemble each other: an intra-class correlation of 0.2.
+
+    Of classes, of errors and of log values; units of class 1 are twice as large.
+    """
     a = 1 / 0.2 - 1
     s = (rng.random(C * m) < np.repeat(rng.beta(0.2 * a, 0.8 * a, C), m)).astype(int)
     wrong = np.repeat(rng.beta(0.1 * a, 0.9 * a, C), m)
     s_hat = np.where(rng.random(C * m) < wrong, 1 - s, s)
-    return {"true": s, "predicted": s_hat, "block": np.arange(C * m) // m}
+    own = rng.standard_normal(C * m) * np.sqrt(0.8)
+    z = own + np.repeat(rng.standard_normal(C), m) * np.sqrt(0.2)
+    y = np.round(np.exp(z) * (1 + s), 6)
+    return {"true": s, "predicted": s_hat, "y": y, "block": np.arange(C * m) // m}
 
 
 def scored(rng: Rng, N: int = 5_000) -> Units:

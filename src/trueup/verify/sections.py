@@ -183,7 +183,7 @@ def drawn(rng: Rng, answer: Correct, how: str, figure: str, n: int) -> Observed:
     found = draw(population, n, id="id", seed=int(rng.integers(2**32)), **options).fetchnumpy()
     test = {name: np.asarray(x) for name, x in found.items()}
     est, truth = ask(answer, rng, units, test | {"true": units["true"][test["id"]]}, figure)
-    return observe(est, (whole(est), truth), beside=("Units have the probabilities",))
+    return observe(est, (whole(est), truth))
 
 
 def clusters(rng: Rng, answer: Correct, clusters: int) -> Observed:

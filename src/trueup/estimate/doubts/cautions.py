@@ -15,7 +15,7 @@ from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.doubts.rates import prior_conflict
-from trueup.estimate.doubts.values import far_smaller, thin_half, values_differ
+from trueup.estimate.doubts.values import far_smaller, thin_half, thin_small, values_differ
 from trueup.text import p_text, quoted, roughly
 
 FEW_WRONG = 12
@@ -124,6 +124,8 @@ def cautions(
         )
     elif method == "joint" and not few.any() and counts.totals and (told := thin_half(counts)):
         found.append(told)
+    if method == "joint":
+        found += thin_small(counts)
     by_rows = method in ("bayes", "constrained", "full") and counts.L == counts.K
     if by_rows and settings.noise and settings.P is None:
         bounds = {"share": TOLD_FROM_ZERO} | ({"total": TOTAL_FROM_ZERO} if counts.totals else {})

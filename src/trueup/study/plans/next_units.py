@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from trueup.aggregate.cells import draw_cells
 from trueup.audit.advise import Advice, Known, advise, dirichlet_columns
@@ -85,8 +86,12 @@ def next_units(
     columns: Columns,
     settings: Settings,
     cost: Mapping[Any, float] | float,
+    goals: Sequence[float] | None = None,
 ) -> Next:
-    """Return which units to audit next, for the figures of the `wanted` classes."""
+    """Return which units to audit next, for the figures of the `wanted` classes.
+
+    `goals` are the coefficients of variation wanted of each; without them the largest decides.
+    """
     alpha, K = settings.prior.alpha, case.K
     population = None if tables[0] is None else open_table(tables[0], "predictions")
     bands: dict[Any, str] = {}
@@ -105,7 +110,8 @@ def next_units(
     cells = [(label, name) for label in case.classes for name in names]
     prices = np.repeat(label_costs(cost, case.classes), len(names))
     figures = known.mean @ known.u
-    advice = advise(count, known, np.maximum(figures, 1e-300) if len(wanted) > 1 else None, prices)
+    scale = np.maximum(figures, 1e-300) * (1.0 if goals is None else np.array(goals))
+    advice = advise(count, known, scale, prices)
     rows: list[dict[str, Any]] = [
         {
             "predicted": cells[i][0],
@@ -116,7 +122,7 @@ def next_units(
         }
         for i in np.flatnonzero(advice.labels)
     ]
-    notes, promised = _promise(case, wanted, advice, known, futures, settings)
+    notes, promised = _promise(case, wanted, advice, known, futures, settings, goals)
     if population is None or columns.id is None:
         return Next(rows, notes, None, None, promised)
     made = _work_list(case, cells, advice, population, tables[1], columns, bands, settings.seed)
@@ -152,8 +158,13 @@ def _promise(
     known: Known,
     futures: Floats,
     settings: Settings,
+    goals: Sequence[float] | None,
 ) -> tuple[list[str], list[float] | None]:
-    """Say how wide the intervals are today, and how wide they will be: labels are simulated."""
+    """Say how wide the intervals are today, and how wide they will be: labels are simulated.
+
+    The median of the futures: in a few of them a label shows what the pilot could not, and the
+    mean, which these decide, would be wider than most intervals turn out.
+    """
     if case.counts is None:
         sd = np.sqrt(np.stack([advice.before, advice.after], axis=1))
         return [
@@ -167,16 +178,22 @@ def _promise(
         return np.array([(rows[g]["upper"] - rows[g]["lower"]) / 2 for g in wanted])
 
     now = halves(case.counts)
-    then = np.mean(
+    then = np.median(
         [halves(_after(case.counts, advice.labels, c, known, settings.rng)) for c in futures],
         axis=0,
     )
     words = [
         f"The {settings.interval:.0%} interval of {case.classes[g]!r} is ± {short(a)} now, and "
-        f"will be about ± {short(b)} with these labels."
+        f"will be about ± {short(b)} with these labels"
         for g, a, b in zip(wanted, now, then, strict=True)
     ]
-    return words, [float(x) for x in then]
+    ends = ["."] * len(words)
+    if goals is not None:
+        level = known.mean @ known.u + split(case.counts, settings.overlap)[1][[*wanted]]
+        cvs = then / ndtri((1 + settings.interval) / 2) / np.maximum(level, 1e-300)
+        each = zip(cvs, goals, strict=True)
+        ends = [f": a CV of {x:.1%}, where {goal:.1%} is wanted." for x, goal in each]
+    return [a + b for a, b in zip(words, ends, strict=True)], [float(x) for x in then]
 
 
 def _after(counts: Counts, labels: Integers, c: Floats, known: Known, rng: Rng) -> Counts:
