@@ -53,7 +53,7 @@ def plan(size: int, classes: int) -> int:
     R-hat < 1.01 takes about forty effective draws per chain, so more chains than size/40 would only
     make the run longer; with few chains most of the time would be Python's own.
     """
-    return 16 if classes > MANY_CLASSES else int(np.clip(size // 45, 32, 90))
+    return 32 if classes > MANY_CLASSES else int(np.clip(size // 45, 32, 90))
 
 
 def run_chains(

@@ -23,7 +23,7 @@ from trueup.draws.samplers.tilted import log_sum
 from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.dirichlet import dirichlet, fast_generator, log_gamma
 
-MOST_TRIES = 32
+MOST_TRIES = 16
 ROUND = 5
 """Sweeps after which the warm-up looks at the acceptance."""
 ROWS = 10
