@@ -161,9 +161,10 @@ def examine(walk: Walk, size: int, keep: int) -> Health:
 
 def thinned(walk: Walk, burn: int, keep: int, part: slice) -> Floats:
     """`keep` draws of each chain, evenly spread and ending at the last: (C, keep, D)."""
-    x = walk.draws.since(burn, part)
-    n = x.shape[1]
-    return x[:, n - 1 - (np.arange(keep)[::-1] * n) // keep]
+    items = walk.draws.items[walk.draws.first(burn) :]
+    n = len(items)
+    chosen = [items[n - 1 - (i * n) // keep][part] for i in reversed(range(keep))]
+    return np.moveaxis(np.stack(chosen), -1, 0)
 
 
 def collect(walk: Walk, size: int, keep: int, rng: Rng) -> tuple[Floats, Floats, Floats]:

@@ -146,8 +146,8 @@ def move_columns(
     for start in range(0, len(order), BLOCK):
         J, B_J = order[start : start + BLOCK], B[:, :, start : start + BLOCK]
         Q = np.ascontiguousarray(np.moveaxis(B_J, 0, -1))
-        for _ in range(1 if start else passes):
-            found += _move_block(state, Q, J, propose(J), rng)
+        for left in range(0 if start else passes - 1, -1, -1):
+            found += _move_block(state, Q, J, propose(J), rng, whole=left > 0)
         if start + BLOCK < len(order):
             rest, X_J = B[:, :, start + BLOCK :], np.moveaxis(state.X[:, J], -1, 0).swapaxes(1, 2)
             D = np.where(state.regular[:, None, None], X_J @ B_J, np.eye(len(J)))
@@ -159,9 +159,12 @@ def move_columns(
 
 
 def _move_block(
-    state: Gammas, Q: Floats, J: list[int], xs: list[Floats], rng: Rng
+    state: Gammas, Q: Floats, J: list[int], xs: list[Floats], rng: Rng, *, whole: bool = False
 ) -> list[tuple[int, Bools]]:
-    """Move columns J, one after the other, and with them Q = B_J (K, m, C)."""
+    """Move columns J, one after the other, and with them Q = B_J (K, m, C).
+
+    Of Q only the columns that come later are kept right, unless the `whole` is needed again.
+    """
     w, chain, found = state.w, np.arange(Q.shape[2]), []
     qwq = np.empty((3, *w.shape))
     for j, (k, x) in enumerate(zip(J, xs, strict=True)):
@@ -192,10 +195,12 @@ def _move_block(
             new, new_w = x[:, first, chain], new_w[:, first, chain]
         np.copyto(w, new_w, where=done)
         np.copyto(state.X[:, k], new, where=done)
-        y = np.einsum("gc,ghc->hc", new, Q)
-        y[j] -= 1.0
+        later = Q if whole else Q[:, j + 1 :]
+        y = np.einsum("gc,ghc->hc", new, later)
+        if whole:
+            y[j] -= 1.0
         y *= done / d
-        Q -= q[:, None] * y
+        later -= q[:, None] * y
     return found
 
 

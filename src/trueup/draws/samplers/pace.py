@@ -37,10 +37,13 @@ class Record:
             self.items = [self.items[i] for i in keep]
             self.sweeps = [self.sweeps[i] for i in keep]
 
-    def since(self, sweep: int, part: slice = slice(None)) -> Floats:
-        """What is remembered from `sweep` on, chains first: (C, sweeps, D), or a part of D."""
-        i = int(np.searchsorted(self.sweeps, sweep))
-        return np.moveaxis(np.stack([item[part] for item in self.items[i:]]), -1, 0)
+    def since(self, sweep: int) -> Floats:
+        """What is remembered from `sweep` on, chains first: (C, sweeps, D)."""
+        return np.moveaxis(np.stack(self.items[self.first(sweep) :]), -1, 0)
+
+    def first(self, sweep: int) -> int:
+        """Number of the first item from `sweep` on."""
+        return int(np.searchsorted(self.sweeps, sweep))
 
 
 class Pace:
