@@ -57,6 +57,7 @@ def _sections() -> Iterator[Scenario]:
     yield from _each("groups", equal_rates, 2, 2.2, **levels, design=DESIGNS)
     levels = {"rates": ("apart 20", "apart 100", "one apart"), "n": (300, 1500)}
     yield from _each("group rates", other_rates, 30, 1.5, **levels, figure=FIGURES)
+    yield from _each("group rates", prices, 30, 1.5, levels=(0.3, 1.0), figure=["totals"], n=[400])
     real = ("cancer", "imbalanced_20")
     yield from _each("group rates", regions, 30, 1.5, data=real, figure=FIGURES, n=[300])
     kinds = ("strata", "size 1", "size 1.5")
@@ -133,6 +134,16 @@ def equal_rates(rng: Rng, answer: Correct, K: int, n: int, y: str, design: str) 
 
 def _with(y: str, units: of.Units, rng: Rng) -> of.Units:
     return units if y == "1" else units | {"y": draw_values(y, units["true"], rng)}
+
+
+def prices(rng: Rng, answer: Correct, levels: float, figure: str, n: int) -> Observed:
+    """Ten groups with equal rates, whose values are on levels of their own."""
+    P = of.rates_apart(RATES, 10, np.inf, rng)
+    units = of.grouped(rng.dirichlet([12.0, 3.0], 10), P, 1000, rng)
+    units["y"] *= np.exp(levels * rng.standard_normal(10))[units["group"]]
+    test = of.audit(units, n, "random", rng)
+    est, truth = ask(answer, rng, units, test, figure, by="group")
+    return observe(est, (est.groups.figures, truth))
 
 
 def other_rates(rng: Rng, answer: Correct, rates: str, figure: str, n: int) -> Observed:
