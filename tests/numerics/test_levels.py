@@ -37,6 +37,14 @@ def test_wrong_labels_and_other_shares_are_no_level(rng):
     assert np.abs(found).max() <= 1
 
 
+def test_classes_of_the_value_have_no_level(rng):
+    x, label = rng.normal(0.0, 5.0, 20_000), rng.integers(0, 2, 20_000)
+    classes = 8 * x.argsort().argsort() // len(x)
+    assert not find_levels(*rows(classes, label, x)).any()
+    noisy = 8 * (x + rng.normal(0.0, 3.5, len(x))).argsort().argsort() // len(x)
+    assert find_levels(*rows(noisy, label, x)).any()
+
+
 def test_small_groups_keep_to_the_mean(rng):
     group = np.concatenate([np.repeat([0, 1], 5000), [2, 2]])
     x = rng.normal(np.where(group == 0, -1.0, 1.0), 4.0)

@@ -13,13 +13,16 @@ from trueup.numerics.arrays import Floats, Integers
 
 SURE = 0.01
 """Levels that differ as much by chance in fewer than this part of cases are believed."""
+ALL = 0.85
+"""Groups that hold more than this part of the variance of values are classes of the value itself:
+eighths of it hold nine tenths. Its level says nothing then."""
 
 
 def find_levels(group: Integers, label: Integers, band: Integers, units: Integers) -> Integers:
     """Return how many bands the values of each group lie above those of all, (B,).
 
     Each row of a group-by has a group, a label, a band of the logarithm of the value, and units.
-    All are 0 where levels do not differ beyond chance.
+    All are 0 where levels do not differ beyond chance, and where groups are classes of the value.
     """
     B, L = int(group.max()) + 1, int(label.max()) + 1
     none = np.zeros(B, np.int64)
@@ -43,6 +46,8 @@ def find_levels(group: Integers, label: Integers, band: Integers, units: Integer
         return none
     # the variance between groups (DerSimonian and Laird 1986); small groups keep to the mean
     between = (chance - free) / (weight.sum() - (weight**2).sum() / weight.sum())
+    if between > ALL * (between + variance):
+        return none
     return np.asarray(np.round(level * between / (between + error)).astype(np.int64))
 
 
