@@ -7,7 +7,7 @@ import pytest
 from tests.seeds import fresh
 
 import trueup as tu
-from trueup.draws.samplers.contradiction import contradicted
+from trueup.draws.samplers.contradiction import at_odds, contradicted
 
 TEST = [[90, 6, 4], [5, 80, 15], [3, 7, 90]]
 
@@ -34,7 +34,21 @@ def test_a_user_is_told_within_seconds(method):
     with pytest.warns(tu.TrueupWarning, match="contradict each other"):
         est = tu.correct_counts(TEST, [20, 20, 9960], design="shifted", method=method, draws=1000)
     assert est.info["contradicted"] == [2]
-    assert time.process_time() - begun < 20
+    assert time.process_time() - begun < 6
+
+
+def test_data_of_one_truth_are_not_at_odds():
+    """Twice the log likelihood ratio: one in 1,000 at most, also where v̂ lies outside the hull."""
+    rng, found, outside = fresh(54), 0, 0
+    for _ in range(200):
+        P = np.array([np.roll(rng.dirichlet([8.0, 1, 1, 1]), g) for g in range(4)])
+        n = np.array([rng.multinomial(30, p) for p in P])
+        v_hat = rng.multinomial(5000, rng.dirichlet(np.full(4, 0.4)) @ P) + 1
+        found += at_odds(n + 0.25, v_hat / v_hat.sum())
+        row = (n + 0.25) / (n + 0.25).sum(axis=1, keepdims=True)
+        outside += np.linalg.solve(row.T, v_hat / v_hat.sum()).min() < 0
+    assert outside > 50
+    assert found <= 3
 
 
 @pytest.mark.parametrize("method", ["constrained", "full"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trueup.draws.samplers.contradiction import contradicted
+from trueup.draws.samplers.contradiction import at_odds, contradicted
 from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.walk import MANY_CLASSES, Walk
 from trueup.numerics.arrays import Floats, Progress, Rng
@@ -26,9 +26,6 @@ WARM_UP = 3
 """Rounds of warm-up, at least."""
 STEP = 10
 """Sweeps between two calls of `progress`."""
-AT_ODDS = 0.25
-"""Part of the time (or twice PATIENCE) after which data that contradict each other are no longer
-waited for."""
 SPREAD = 600
 """R-hat is that of this many draws per chain, divided by the root of their number: as many as show
 a difference of 0.005 through their noise."""
@@ -83,7 +80,7 @@ def run_chains(
         walk.deadline = begun + seconds
     # of two sweeps one is kept, where draws shall be nearly independent
     before, check_at = 0, max(4.0 * STEP, keep * (2.2 if walk.enough > 0.5 else 1.0))
-    stopped = False
+    stopped, odd = False, None
     # In a thread, so that Ctrl-C never cuts a step in two.
     with ThreadPoolExecutor(1) as pool:
         whole(pool, lambda: walk.warm_up(WARM_UP))
@@ -102,14 +99,9 @@ def run_chains(
                 if good or late:
                     break
                 hopeless = before + done >= PATIENCE and health.rhat > HOPELESS
-                spent = (time.monotonic() - begun) / (seconds or np.inf)
-                long = spent > AT_ODDS or before + done >= 2 * PATIENCE
-                doubtful = health.rhat > RESTART and long
-                # the clock decides whether this is asked: it must not take from the chain's numbers
-                own = np.random.default_rng(0)
-                if hopeless or (
-                    doubtful and contradicted(a, np.moveaxis(walk.now()[0], -1, 0), own)
-                ):
+                if odd is None and health.rhat > RESTART:
+                    odd = at_odds(a, walk.now()[2].mean(axis=1))
+                if hopeless or odd:
                     break
                 need = (
                     (health.rhat - 1.0) / (RHAT - 1.0),
