@@ -228,23 +228,25 @@ class Estimate:
 
         They hold for the whole *population* (all groups, all periods), whatever the design: recall
         is the producer's accuracy, precision the user's. A dict has class (None for the overall
-        one), measure, mean, sd, lower and upper. With `period` and more than two classes there is
-        no overall one: it would be too low, by one standard deviation with eight classes.
+        one), measure, mean, sd, lower and upper. With more than two classes there is no overall one
+        with `period` or `strata`, nor after `combine` of a test set not drawn at random: it would
+        be too low.
         """
         M = self._error_matrix()
         found = derived.accuracies(M, self._columns()[1])
-        better = overall_accuracy(self.counts, self.info, len(M))
-        found |= {} if better is None else {"accuracy": better}
         interval = self.info["interval"]
+        combined = any(len(old) > 1 for old in self.asked.get("combine", {}).values())
+        best = overall_accuracy(found.pop("accuracy"), M, self.counts, self.info, combined)
         told = {name: derived.spread(x, interval)._asdict() for name, x in found.items()}
-        overall = {name: _plain(x) for name, x in told.pop("accuracy").items()}
         rows = [
             {"class": label, "measure": measure} | {k: _plain(x[g]) for k, x in figures.items()}
             for g, label in enumerate(self.classes)
             for measure, figures in told.items()
         ]
-        biased = self.info.get("period") is not None and len(self.classes) > 2
-        return rows if biased else [*rows, {"class": None, "measure": "accuracy"} | overall]
+        if best is None:
+            return rows
+        overall = {k: _plain(x) for k, x in derived.spread(best, interval)._asdict().items()}
+        return [*rows, {"class": None, "measure": "accuracy"} | overall]
 
     def error_matrix(self) -> list[dict[str, Any]]:
         """Return the share of the population in each cell: true, predicted, mean, sd, interval."""
