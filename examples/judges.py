@@ -25,7 +25,7 @@ people = pd.DataFrame({"answer": audited, "true": np.where(right[audited], "pass
 est = tu.correct(answers, people, id="answer", by="model", seed=1)
 judge = answers["predicted"].eq("pass").groupby(answers["model"]).mean()
 for row in est.share():
-    if row["class"] == "pass":
+    if row["class"] == "pass" and row["model"] is not None:  # the last rows are the whole
         share, low, high = (f"{row[name]:.1%}" for name in ("estimate", "lower", "upper"))
         print(
             f"{row['model']}: judge {judge[row['model']]:.1%}, corrected {share} ({low} to {high})"

@@ -40,7 +40,8 @@ est = tu.correct("messages.csv", "read_by_people.csv", **columns, pooling="compl
 print(est.to_markdown())
 
 print("month     naive  corrected     95% interval   truth")
-for m, row in enumerate(row for row in est.share() if row["class"] == "negative"):
+shares = [row for row in est.share() if row["class"] == "negative" and row["month"] is not None]
+for m, row in enumerate(shares):
     naive = est.rows()[3 * m]["naive"] / volumes[m]
     print(
         f"{row['month']}  {naive:6.1%}     {row['estimate']:6.1%}  "

@@ -174,6 +174,7 @@ def _periods() -> Iterator[str]:
     yield raised(tu.plan, pl.DataFrame(table), period="month")
     yield raised(tu.plan, pl.DataFrame(table), both, score="month", cv=0.1)
     yield raised(est.add, pl.DataFrame(table))
+    yield raised(est.add, pl.DataFrame(table), seed=3)
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))
     yield raised(est.add, test_set=small)
@@ -245,6 +246,8 @@ def _no_answer() -> Iterator[str]:
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], between=3.0)
     yield raised(tu.correct_counts, np.ones((2, 2, 2)), [[10, 90], [10, 90]])
     yield raised(est.contrast, 0, 7)
+    yield raised(est.contrast, 0)
+    yield raised(est.again, by="region")
     yield raised(
         est.contrast, tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes=["a", "b"], seed=1)
     )

@@ -184,7 +184,7 @@ def test_every_draw_adds_up(options, overlap):
     if overlap and not paper:
         assert (M - est.counts.n).min() >= -1e-9
     rows = est.accuracy()
-    assert len(rows) == 3 * 3 + 1
+    assert len(rows) == 3 * 3 + ("strata" not in options)
     assert all(0 <= row["lower"] <= row["mean"] <= row["upper"] <= 1 for row in rows)
 
 
@@ -266,6 +266,35 @@ def test_the_overall_accuracy_within_audit_strata_is_not_pulled_down(rng):
     est = tu.correct(table, test, **options, draws=400, seed=fresh_seed())
     row = told(est, "accuracy")[None]
     assert row["mean"] == pytest.approx((size * right).sum() / size.sum(), abs=0.25 * sd)
+    assert row["sd"] == pytest.approx(sd, rel=0.25)
+
+
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"value": "y"}, {"score": "p"}, {"value": "y", "drawn_within": "j"},
+     {"design": "by_class"}, {"design": "by_class", "value": "y"}, {"design": "shifted"}],
+    ids=str,
+)  # fmt: skip
+def test_invented_errors_of_many_classes_do_not_add_up(options, rng):
+    """10 equal classes, 10 audited units of each, 1 of them wrong: 0.9, whatever the options."""
+    K, m, N = 10, 10, 6000
+    h = np.repeat(np.arange(K), N // K)
+    wrong = np.tile(np.arange(N // K) % 10 == 0, K)
+    true = np.where(wrong, (h + 1 + np.arange(N) // 10 % (K - 1)) % K, h)
+    table = pd.DataFrame({
+        "id": np.arange(N), "predicted": h, "true": true, "y": 1 + rng.random(N),
+        "p": 0.5 + rng.random(N) / 2, "j": (np.arange(N) + np.arange(N) // 10) % 2,
+    })  # fmt: skip
+    key, right = "true" if "design" in options else "predicted", table.true == table.predicted
+    test = pd.concat([table[right].groupby(key).head(m - 1), table[~right].groupby(key).head(1)])
+    est = tu.correct(
+        table.drop(columns="true"), test, id="id", draws=400, seed=fresh_seed(), seconds=2,
+        **options,
+    )  # fmt: skip
+    row = told(est, "accuracy")[None]
+    sd = np.sqrt(0.9 * 0.1 / (K * m))
+    assert row["mean"] == pytest.approx(0.9, abs=0.4 * sd)
     assert row["sd"] == pytest.approx(sd, rel=0.25)
 
 

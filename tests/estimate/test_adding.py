@@ -77,6 +77,8 @@ def test_audited_units_do_not_count_twice(tables, tmp_path):
             series_.add(*given)
     with pytest.warns(tu.TrueupWarning, match="the test set has audited units of 1, where the"):
         twice = est.add(None, test[:20])
+    with pytest.raises(tu.OptionError, match=r"`add` takes tables, .*; got 'seed' and 'by'"):
+        est.add(table[800:], seed=3, by="g")
     for given in (test, test[:20]):  # neither has the counts of both together
         with pytest.raises(tu.DataError, match="must not count twice"):
             twice.add(None, given)

@@ -232,6 +232,9 @@ def test_derived_quantities(tables):
     est = correct(tables, by="region", value="y")
     shares = est.share()
     assert sum(row["estimate"] for row in shares[:3]) == pytest.approx(1, abs=0.1)
+    whole = np.median(est.whole / est.whole.sum(axis=1, keepdims=True), axis=0)
+    assert [row["region"] for row in shares] == [row["region"] for row in est.rows()]
+    assert [row["estimate"] for row in shares[-3:]] == pytest.approx(list(whole))
     change = est.contrast("north", "east")
     draws = est.draws[:, [label for (label,) in est.groups.labels].index("east"), 0]
     other = est.draws[:, [label for (label,) in est.groups.labels].index("north"), 0]
@@ -243,6 +246,10 @@ def test_derived_quantities(tables):
     assert all(0 <= row["probability"] <= 1 for row in chance)
     with pytest.raises(tu.OptionError, match="must be a group"):
         est.contrast("north", "nowhere")
+    with pytest.raises(tu.OptionError, match=r"two groups, .*; got 'north' alone"):
+        est.contrast("north")
+    with pytest.raises(tu.OptionError, match=r"`again` changes design, .*; got 'by' and 'drawz'"):
+        est.again(by="sector", drawz=5)
 
 
 @pytest.mark.usefixtures("one_batch")

@@ -38,6 +38,15 @@ def test_a_label_after_many_of_another_kind_is_refused(tmp_path):
     refused(path, "'k'", "whole numbers", "'01'")  # near the top it would make all labels text
 
 
+def test_codes_in_a_file_and_text_in_a_dataframe_are_named_with_the_way_out(tmp_path):
+    path, test = tmp_path / "codes.csv", {"predicted": ["true", "false"], "true": ["true", "false"]}
+    path.write_text("predicted\n" + "true\nfalse\n" * 20)
+    with pytest.raises(trueup.TrueupError, match=r"'predicted' of codes.csv: boolean.*") as refusal:
+        trueup.correct(path, pa.table(test))
+    assert "text='predicted' (--text predicted)" in refusal.value.hint
+    assert trueup.correct(path, pa.table(test), text="predicted", overlap=False, seed=1).rows()
+
+
 def test_text_among_the_values_names_the_line(tmp_path):
     path = tmp_path / "late.csv"
     path.write_text("k,y\n" + "a,2\n" * 30_000 + "a,many\n")

@@ -31,18 +31,21 @@ def check_columns(population: Table, test_set: Table, columns: Columns) -> list[
             f"{test_set.name} must have the score too; it has no column {absent[0]!r}.",
             hint="add the column, or name the `id` column: scores then come from the population.",
         )
-    found = {
-        f"{column!r} of {population.name}": class_kind(population, column, kinds)
-        for column in (predicted, *columns.others)
-    }
-    for column in (true, predicted, *columns.others):
-        if column in test_kinds:
-            found[f"{column!r} of {test_set.name}"] = class_kind(test_set, column, test_kinds)
-    if len(set(found.values())) > 1:
-        listed = "; ".join(f"{column}: {kind}" for column, kind in found.items())
+    every = (predicted, *columns.others)
+    found = [(x, population.name, class_kind(population, x, kinds)) for x in every]
+    found += [
+        (x, test_set.name, class_kind(test_set, x, test_kinds))
+        for x in (true, *every)
+        if x in test_kinds
+    ]
+    if len({kind for *_, kind in found}) > 1:
+        listed = "; ".join(f"{column!r} of {name}: {kind}" for column, name, kind in found)
+        other = [column for column, _, kind in found if kind != "text"]
+        as_text = f" In a CSV file, text={other[0]!r} (--text {other[0]}) makes it text."
         raise ClassError(
             f"The class columns must hold the same kind of label; {listed}.",
-            hint="write the classes in the same way in both tables.",
+            hint="write the classes in the same way in both tables."
+            + (as_text if len(other) < len(found) else ""),
         )
     for column in parts:
         group_kind(population, column, kinds)

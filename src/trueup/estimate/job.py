@@ -23,7 +23,7 @@ from trueup.estimate.answer import Answer, monte_carlo_errors, more_draws, summa
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.read.on_spark import as_executor
-from trueup.text import percent
+from trueup.text import listed, percent, quoted
 
 LEAST_BEYOND = 2.5
 """Draws beyond each end of an interval, on average: those of 100 draws at 95%."""
@@ -62,6 +62,11 @@ class Job:
         **changes: Any,
     ) -> Estimate:
         """Make the estimate, with some options changed; more draws if their number is open."""
+        if unknown := [name for name in changes if name not in self.options]:
+            raise OptionError(
+                f"`again` changes {listed([*self.options])}; got {quoted(unknown)}.",
+                hint="for other tables, columns or parts call `correct` again.",
+            )
         options = self.options | changes
         counts = self.counts
         started = time.process_time()

@@ -97,8 +97,15 @@ class Estimate:
         return self._native({name: [row[name] for row in rows] for name in rows[0]})
 
     def share(self) -> list[dict[str, Any]]:
-        """Return the share of each class within its group (or within the whole), with interval."""
-        return self._derived(derived.shares(self._joint_draws()))
+        """Return the share of each class within its group and within the whole, with interval.
+
+        As in `rows`, the whole comes last and has None in the columns of groups.
+        """
+        found = self._derived(derived.shares(self._joint_draws()))
+        if self.groups is None:
+            return found
+        whole = derived.summarise_draws(derived.shares(self._whole_draws()), self.info["interval"])
+        return found + _rows(dict.fromkeys(self.groups.by), self.classes, whole._asdict())
 
     def contrast(
         self, a: Hashable, b: Hashable = None, *, share: bool = False
@@ -110,12 +117,18 @@ class Estimate:
         whole populations of two estimates, taken as independent; it warns if both rest on one test
         set. With `share`, shares of the classes are compared.
         """
+        labels = () if self.groups is None else self.groups.labels
+        if b is None and not (isinstance(a, Estimate) or (None,) in labels or None in self.classes):
+            raise OptionError(
+                f"A contrast compares two groups, two classes or two estimates; got {a!r} alone.",
+                hint=f"name the other one too: est.contrast({a!r}, …).",
+            )
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
             if {*self.classes} != {*a.classes} or self.counts.totals != a.counts.totals:
                 kinds = ("totals" if x.counts.totals else "counts" for x in (self, a))
-                labels = (listed([*map(str, x.classes)]) for x in (self, a))
-                got = map("{} of {}".format, kinds, labels)
+                classes = (listed([*map(str, x.classes)]) for x in (self, a))
+                got = map("{} of {}".format, kinds, classes)
                 raise OptionError(
                     "Two estimates must both be counts, or both totals, of the same classes to be "
                     f"compared; got {' and '.join(got)}."
@@ -228,23 +241,25 @@ class Estimate:
 
         They hold for the whole *population* (all groups, all periods), whatever the design: recall
         is the producer's accuracy, precision the user's. A dict has class (None for the overall
-        one), measure, mean, sd, lower and upper. With `period` and more than two classes there is
-        no overall one: it would be too low, by one standard deviation with eight classes.
+        one), measure, mean, sd, lower and upper. With more than two classes there is no overall one
+        with `period` or `strata`, nor after `combine` of a test set not drawn at random: it would
+        be too low.
         """
         M = self._error_matrix()
         found = derived.accuracies(M, self._columns()[1])
-        better = overall_accuracy(self.counts, self.info, len(M))
-        found |= {} if better is None else {"accuracy": better}
         interval = self.info["interval"]
+        combined = any(len(old) > 1 for old in self.asked.get("combine", {}).values())
+        best = overall_accuracy(found.pop("accuracy"), M, self.counts, self.info, combined)
         told = {name: derived.spread(x, interval)._asdict() for name, x in found.items()}
-        overall = {name: _plain(x) for name, x in told.pop("accuracy").items()}
         rows = [
             {"class": label, "measure": measure} | {k: _plain(x[g]) for k, x in figures.items()}
             for g, label in enumerate(self.classes)
             for measure, figures in told.items()
         ]
-        biased = self.info.get("period") is not None and len(self.classes) > 2
-        return rows if biased else [*rows, {"class": None, "measure": "accuracy"} | overall]
+        if best is None:
+            return rows
+        overall = {k: _plain(x) for k, x in derived.spread(best, interval)._asdict().items()}
+        return [*rows, {"class": None, "measure": "accuracy"} | overall]
 
     def error_matrix(self) -> list[dict[str, Any]]:
         """Return the share of the population in each cell: true, predicted, mean, sd, interval."""

@@ -8,7 +8,6 @@ import html
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from math import sqrt
 from statistics import NormalDist
@@ -116,10 +115,7 @@ def error_cells(est: Estimate) -> list[list[str]]:
 
 def class_shares(est: Estimate) -> list[dict[str, Any]]:
     """Return the tidy rows with shares of the classes, in each group and in the whole, as text."""
-    found = est.share()
-    if est.groups is not None:
-        found += replace(est, groups=None).share()
-    rows, K = est.tidy(), len(est.classes)
+    found, rows, K = est.share(), est.tidy(), len(est.classes)
     naive = [row["naive"] for row in rows]
     z = NormalDist().inv_cdf((1 + est.info["interval"]) / 2)
     for i, (row, share) in enumerate(zip(rows, found, strict=True)):

@@ -33,13 +33,23 @@ SUMS = ("units", "sums", "squares")
 
 
 def add_periods(
-    est: Estimate, predictions: Any, test_set: Any = None, *, progress: Progress | None = None
+    est: Estimate,
+    predictions: Any,
+    test_set: Any = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Estimate:
     """Return the series with the periods of one more table, and of its audited units if any.
 
     It is what the whole table would give with the same seed: the counts of a period are all that
     its table tells.
     """
+    if options:
+        raise OptionError(
+            f"`add` takes tables, and all else from the series; got {quoted([*options])}.",
+            hint="to change columns or options, correct the whole table again.",
+        )
     try:
         return _longer(est, predictions, test_set, progress)
     except TrueupError as error:
