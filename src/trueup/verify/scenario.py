@@ -57,8 +57,9 @@ def run_scenario(scenario: Scenario, seed: int, answer: Correct = correct) -> Ta
     inside, error, naive = (
         np.array([x[k] for x in found]) if found else np.zeros((0, 1)) for k in range(3)
     )
-    said = (np.array([x[k] for x in found], bool) for k in (3, 4))
-    return tally(scenario, scenario.replications - len(found), inside, *said, error, naive)
+    warned, unproven = (np.array([x[k] for x in found], bool) for k in (3, 4))
+    refused = scenario.replications - len(found)
+    return tally(scenario, refused, inside, warned, unproven, error, naive)
 
 
 def table(units: Units) -> Any:
