@@ -253,6 +253,10 @@ def _no_answer() -> Iterator[str]:
     )
     yield from warned(est.contrast, est)
     groups = _files()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        two = tu.correct(*groups, by="region", id="unit", seed=1)
+    yield from warned(two.contrast, "n", "s")
     yield raised(tu.correct, *groups, by="region", method="calibrated")
     strata = _files(test_set="predicted,true,region\na,a,n\nb,b,s\n")
     yield raised(tu.correct, *strata, strata="region", design="by_class", method="constrained")

@@ -1,5 +1,7 @@
 """`by` and `strata` from the outside: additive, exact where audited, honest about the rest."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -250,6 +252,34 @@ def test_derived_quantities(tables):
         est.contrast("north")
     with pytest.raises(tu.OptionError, match=r"`again` changes design, .*; got 'by' and 'drawz'"):
         est.again(by="sector", drawz=5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "m", "options", "warns"),
+    [
+        (2, 50, {}, True),
+        (2, 1000, {}, False),
+        (4, 50, {}, False),
+        (2, 50, {"pooling": "complete"}, False),
+        (2, 50, {"strata": "region", "pooling": "none"}, False),
+    ],
+    ids=str,
+)
+def test_a_contrast_of_few_groups_with_few_audited_units_warns(groups, m, options, warns):
+    """From two groups little is learned of how far rates differ."""
+    N = groups * 1200
+    table = pd.DataFrame({"id": range(N), "region": np.repeat([*"nswe"[:groups]], 1200)})
+    table["predicted"], table["true"] = [*"aabb"] * (N // 4), [*"abbb"] * (N // 4)
+    test = table.groupby("region").head(m)[["id", "true"]]
+    est = tu.correct(
+        table.drop(columns="true"), test, id="id", by="region", draws=200, seed=1, **options
+    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        est.contrast("n", "s")
+        est.contrast("a", "b")  # of classes
+    assert len(told) == warns
+    assert all(f"With {groups} groups and {m} audited units" in str(x.message) for x in told)
 
 
 @pytest.mark.usefixtures("one_batch")

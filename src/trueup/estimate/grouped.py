@@ -167,6 +167,9 @@ def _groups(
         info["group_levels_differ"] = levels
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
+        if answer.layer is not None:
+            audited = groups.counts.n.sum(axis=(1, 2))
+            info["group_rates"] = answer.layer | {"groups": B, "least_audited": int(audited.min())}
         if answer.layer is None and groups.counts.n.any():
             info["warnings"] = _doubts(groups.counts, settings.design)
         return GroupFigures(groups.columns, groups.labels, figures, answer.draws), info

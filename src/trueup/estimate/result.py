@@ -28,6 +28,17 @@ SHARED = (
     "independent, and its interval is likely too wide. Put both tables into one and contrast "
     "groups (`by`)."
 )
+FEW_GROUPS, ENOUGH = 3, 1000
+FEW = (
+    "With {groups} groups and {least_audited} audited units in one of them, little shows whether "
+    "the groups' error rates differ. If they do, the contrast leans towards one set of rates for "
+    "all, and its interval may be too narrow. Name the groups in `strata` too, with "
+    "pooling='none', or audit more units of each; pooling='complete' says that rates are the same."
+)
+"""Of a contrast between groups. With 2 groups and false passes of 25% and 40%, 95% intervals
+covered 82% of 40 with 150 audited units each, 70% of 20 with 300 and 90% of 20 with 600. Without
+the prior probability of one P (`groups.layer`) they covered 95% and 85%, but with equal rates and
+150 units each contrasts were 1.6 times as wide as with one P, instead of 1.4 times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +156,9 @@ class Estimate:
         else:
             rows = [{"class": label} for label in self.classes]
             one, other = self._group(a), self._group(b)
+            learned = self.info.get("group_rates") or {"groups": FEW_GROUPS + 1}
+            if learned["groups"] <= FEW_GROUPS and learned["least_audited"] < ENOUGH:
+                warnings.warn(FEW.format(**learned), TrueupWarning, stacklevel=2)
         if share:
             one, other = derived.shares(one), derived.shares(other)
         if "against" in rows[0]:
