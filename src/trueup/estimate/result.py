@@ -36,9 +36,7 @@ FEW = (
     "pooling='none', or audit more units of each; pooling='complete' says that rates are the same."
 )
 """Of a contrast between groups. With 2 groups and false passes of 25% and 40%, 95% intervals
-covered 82% of 40 with 150 audited units each, 70% of 20 with 300 and 90% of 20 with 600. Without
-the prior probability of one P (`groups.layer`) they covered 95% and 85%, but with equal rates and
-150 units each contrasts were 1.6 times as wide as with one P, instead of 1.4 times."""
+covered 95% of 40 with 150 audited units each, and 85% of 20 with 300."""
 
 
 @dataclass(frozen=True, eq=False)
