@@ -163,12 +163,13 @@ export function startFiles(limit) {
     answer.clear("");
     answer.busy([el("progress", { "aria-label": "progress" }), " reading and checking…"]);
     let shown = null;
-    const said = new Set(); // what the check says is not said again
+    const said = new Set(); // what the check says is not said again, even with other numbers
+    const first = (words) => words.split(". ")[0];
     try {
       await events("/api/files/correct", request(), { signal: mine.signal, headers: headers(), on: (event) => {
         if (event.check?.length) check.replaceChildren(...findings(event.check));
-        for (const finding of event.check ?? []) if (finding.doubt) said.add(finding.words);
-        if (event.answer) event.answer.info.warnings = event.answer.info.warnings.filter((words) => !said.has(words));
+        for (const finding of event.check ?? []) if (finding.doubt) said.add(first(finding.words));
+        if (event.answer) event.answer.info.warnings = event.answer.info.warnings.filter((words) => !said.has(first(words)));
         if (event.progress !== undefined) answer.busy([el("progress", { max: 1, value: event.progress, "aria-label": "progress" }), " computing…"]);
         if (event.answer) { shown = answer.show(event.answer); answer.busy([el("progress", { "aria-label": "progress" }), " writing the report…"]); }
         if (event.charts) shown?.charts(event.charts);
