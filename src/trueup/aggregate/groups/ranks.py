@@ -69,7 +69,7 @@ def walk_by_rank(
 def log_ranks(log_y: Floats, a: Floats) -> Floats:
     """Return log F(y; a), where F is the distribution function of Gamma(a)."""
     exact = np.log(np.maximum(special.gammainc(a, np.exp(np.maximum(log_y, LOG_SMALL))), TINY))
-    return np.where(log_y < LOG_SMALL, a * log_y - special.gammaln(a + 1), exact)
+    return np.asarray(np.where(log_y < LOG_SMALL, a * log_y - special.gammaln(a + 1), exact))
 
 
 def of_ranks(log_rank: Floats, a: Floats) -> Floats:
@@ -77,7 +77,7 @@ def of_ranks(log_rank: Floats, a: Floats) -> Floats:
     small = (log_rank + special.gammaln(a + 1)) / a
     rank = np.exp(np.where(small < LOG_SMALL, -1.0, log_rank))
     exact = np.log(np.maximum(special.gammaincinv(a, np.minimum(rank, 1 - 1e-16)), TINY))
-    return np.where(small < LOG_SMALL, small, exact)
+    return np.asarray(np.where(small < LOG_SMALL, small, exact))
 
 
 def _shares(log_y: Floats) -> Floats:
