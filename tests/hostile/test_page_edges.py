@@ -218,6 +218,13 @@ def test_http_that_breaks_in_the_middle_is_refused_once():
                         + chunk
                     )
                     assert line.recv(100).startswith(b"HTTP/1.1 4")
+        # with the package websockets installed, Uvicorn never answered an upgrade that has a body
+        with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as line:
+            line.sendall(
+                b"POST /api/numbers HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n"
+                b"Upgrade: websocket\r\nContent-Length: 2\r\n\r\n{}"
+            )
+            assert line.recv(100).startswith(b"HTTP/1.1 4")
         assert running.client.post("/api/numbers", json=PECULIAR).status_code == 200
     finally:
         said = running.log()

@@ -54,6 +54,7 @@ def serve(*, host: str, port: int, max_upload: int, open_page: bool) -> None:
     config = uvicorn.Config(
         make_app(host=host, max_upload=max_upload),
         http=CarefulProtocol,
+        ws="none",  # the page has none; an upgrade with a body would wait for ever
         log_level="warning",
         access_log=False,
         server_header=False,
