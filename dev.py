@@ -42,7 +42,8 @@ COMMANDS = {
 }  # fmt: skip
 """Each command, and the extra that it needs."""
 SCRIPTS = {"mutants": "tests/mutants.py", "studies": "docs/reprint.py"}
-WORKERS = ("-n", "auto", "--dist", "loadgroup")
+WORKERS = ("-n", "auto", "--dist", "loadgroup", "--max-worker-restart", "0")
+"""A worker that dies ends the run: xdist waits for ever after it has put another in its place."""
 
 
 def main(arguments: list[str]) -> int:

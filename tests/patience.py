@@ -13,6 +13,8 @@ from pathlib import Path
 
 PATIENCE = 900.0
 """Seconds by the clock; nothing that works comes near it, however busy the machine is."""
+IDLE = 0.05
+"""Seconds of processor time that a server which only waits may use from one look to the next."""
 ASLEEP = 300
 """A process that sleeps at so many looks in a row, a second apart, has stopped for good."""
 
@@ -38,7 +40,7 @@ class Watch:
         used = processor_time(self.pid)
         if used - self.begun > self.most:
             return f"over {self.most:g} s of processor time"
-        self.asleep = self.asleep + 1 if used == self.used and sleeps(self.pid) else 0
+        self.asleep = self.asleep + 1 if used - self.used < IDLE and sleeps(self.pid) else 0
         self.used = used
         return f"asleep for {ASLEEP} looks" if self.asleep >= ASLEEP else None
 

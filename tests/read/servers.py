@@ -7,6 +7,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,7 @@ class Servers:
             self._spark = (
                 SparkSession.builder.master("local[2]")
                 .appName("trueup")
+                .config("spark.pyspark.python", sys.executable)
                 .config("spark.ui.enabled", "false")
                 .config("spark.ui.showConsoleProgress", "false")
                 .config("spark.sql.shuffle.partitions", "2")
