@@ -33,10 +33,10 @@ class Servers:
                 pytest.skip("Spark needs Java, which is not installed")
             from pyspark.sql import SparkSession
 
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the first on the path
             self._spark = (
                 SparkSession.builder.master("local[2]")
                 .appName("trueup")
-                .config("spark.pyspark.python", sys.executable)
                 .config("spark.ui.enabled", "false")
                 .config("spark.ui.showConsoleProgress", "false")
                 .config("spark.sql.shuffle.partitions", "2")
