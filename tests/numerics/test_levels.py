@@ -45,6 +45,16 @@ def test_classes_of_the_value_have_no_level(rng):
     assert find_levels(*rows(noisy, label, x)).any()
 
 
+def test_pieces_of_one_distribution_are_told_from_levels_far_apart(rng):
+    """Both hold nearly all of the variance; between levels there is hardly a unit."""
+    x, label = rng.normal(0.0, 8.0, 20_000), rng.integers(0, 2, 20_000)
+    unequal = np.searchsorted([-12.0, -3.0, 2.0, 9.0], x)
+    assert not find_levels(*rows(unequal, label, x)).any()
+    group, level = rng.permutation(5)[rng.integers(0, 5, 20_000)], np.array([-30, -8, 0, 9, 31])
+    found = find_levels(*rows(group, label, rng.normal(level[group], 1.5)))
+    assert np.abs(found - level - np.median(found - level)).max() <= 1
+
+
 def test_small_groups_keep_to_the_mean(rng):
     group = np.concatenate([np.repeat([0, 1], 5000), [2, 2]])
     x = rng.normal(np.where(group == 0, -1.0, 1.0), 4.0)

@@ -13,9 +13,9 @@ from trueup.numerics.arrays import Floats, Integers
 
 SURE = 0.01
 """Levels that differ as much by chance in fewer than this part of cases are believed."""
-ALL = 0.85
-"""Groups that hold more than this part of the variance of values are classes of the value itself:
-eighths of it hold nine tenths. Its level says nothing then."""
+ASTRAY = 0.02
+"""Groups that cut the range of values into pieces are classes of the value itself, and a level says
+nothing then: at most this part of their units lies beyond the cuts."""
 
 
 def find_levels(group: Integers, label: Integers, band: Integers, units: Integers) -> Integers:
@@ -46,9 +46,34 @@ def find_levels(group: Integers, label: Integers, band: Integers, units: Integer
         return none
     # the variance between groups (DerSimonian and Laird 1986); small groups keep to the mean
     between = (chance - free) / (weight.sum() - (weight**2).sum() / weight.sum())
-    if between > ALL * (between + variance):
+    if cut_the_values(group, band, units):
         return none
     return np.asarray(np.round(level * between / (between + error)).astype(np.int64))
+
+
+def cut_the_values(group: Integers, band: Integers, units: Integers) -> bool:
+    """Return whether groups, in the order of their values, are pieces of one distribution.
+
+    Between neighbours hardly a unit is on the wrong side of the best cut, and at the cut there are
+    as many units as elsewhere. Levels far apart leave hardly any there.
+    """
+    first = int(band.min())
+    many = np.zeros((int(group.max()) + 1, int(band.max()) - first + 1))
+    np.add.at(many, (group, band - first), units)
+    many = many[many.any(axis=1)]
+    mean = many @ np.arange(many.shape[1]) / many.sum(axis=1)
+    many = many[np.argsort(mean)]
+    up = many.cumsum(axis=1)
+    size = up[:, -1:]
+    # units of the lower one above a band, and of the higher one below it
+    wrong = (size - up)[:-1] + (up - many)[1:]
+    both = many[:-1] + many[1:]
+    cut = np.where(wrong == wrong.min(axis=1, keepdims=True), both, np.inf).argmin(axis=1)
+    pairs = np.arange(len(cut))
+    width = 1 + ((up > 0.05 * size) & (up < 0.95 * size)).sum(axis=1)
+    usual = 0.9 * size[:, 0] / width
+    there = both[pairs, cut].sum() > 0.5 * np.minimum(usual[:-1], usual[1:]).sum()
+    return bool(there and wrong[pairs, cut].sum() <= ASTRAY * size.sum())
 
 
 def _middle(band: Integers, units: Integers) -> float:
