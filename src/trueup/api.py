@@ -305,7 +305,7 @@ def correct(
         progress=progress,
         bands=(banded or bool(columns.drawn_within or columns.score))
         and count is None
-        and not period,
+        and (not period or bool(columns.score)),
         design=design,
         periods=period is not None,
     )

@@ -127,6 +127,7 @@ def _options() -> Iterator[str]:
     yield from _judges()
     yield raised(tu.correct, *_scored(), score="p", method="inverse")
     yield raised(tu.correct, *_scored(), score="p", value="p", design="shifted")
+    yield raised(tu.correct, *_scored(), score="p", value="p", period="unit")
     yield raised(tu.correct, *_scored(), score=["p", "q"])
     yield raised(tu.correct, *_scored(), score="predicted")
     yield raised(tu.correct, *_scored(test_set="predicted,true\na,a\nb,b\n"), score="p")

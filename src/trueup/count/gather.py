@@ -147,8 +147,9 @@ def gather_groups(
     _check_placed(found, population, test_set, overlap=overlap)
     if alone is not None and scored_groups is not None:
         inside = group_score_bands(
-            *scored_groups, found.groups, alone.whole, overlap, columns.drawn_bands
-        )
+            *scored_groups, found.groups, alone.whole, overlap, columns.drawn_bands,
+            design in FROM_POPULATION,
+        )  # fmt: skip
         return replace(found, whole=alone.whole, banded=inside)
     if alone is not None:
         several = alone.whole.bands is not None and alone.whole.bands.strata > 1

@@ -100,13 +100,14 @@ def group_score_bands(
     whole: Counts,
     overlap: bool,
     drawn_bands: int = 0,
+    from_population: bool = True,
 ) -> GroupBands | None:
     """Put groups into the whole's bands of the score, from figures and their fine bands."""
     cells, (every, fine), (test, seen) = whole.bands, population, audited
     if cells is None or cells.score_bands == 1:
         return None
     B, K = len(groups.labels), whole.K
-    most = most_bands(int(test.units.sum()), False, True, drawn_bands)
+    most = most_bands(int(test.units.sum()), False, from_population, drawn_bands)
     band, own, S = score_bands(every, fine, test, seen, K, most)
     place = {label: i for i, label in enumerate(groups.labels)}
 

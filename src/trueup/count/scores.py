@@ -49,14 +49,20 @@ def refuse_with_score(
     asked: Mapping[str, Any], what: str = "`score`", methods: Sequence[str] = ()
 ) -> None:
     """Refuse options of `correct` with which a score would be ignored."""
+    series = what == "`score`" and asked.get("period") is not None
     for name in NOT_WITH_SCORE:
-        given = asked.get(name)
+        given = None if series and name == "period" else asked.get(name)
         if given is not None and len(np.atleast_1d(np.asarray(given, dtype=object))):
             raise OptionError(
                 f"{what[0].upper() + what[1:]} cannot be combined with `{name}` yet.",
                 hint=f"leave out {what}, or `{name}`.",
             )
     design = asked["design"]
+    if series and asked["value"] is not None:
+        raise OptionError(
+            "`score` with `period` counts units; got `value` too.",
+            hint="leave out `score` for totals.",
+        )
     methods = methods or WITH_SCORE["random" if design in FROM_POPULATION else "shifted"]
     if asked.get("method", "auto") not in methods:
         raise OptionError(

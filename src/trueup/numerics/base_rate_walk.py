@@ -141,15 +141,16 @@ def softmax(x: Floats) -> Floats:
 
 
 def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> Path:
-    """Find the path for each P (R, K, K), or (R, T, K, K) if periods have rates of their own.
+    """Find the path for each P (R, K, L), or (R, T, K, L) if periods have rates of their own.
 
-    `v` and `a` (T, K) are the units per predicted class whose true class is not known, and those
-    per true class; `sigma` (R,) is the standard deviation of a step over one period, and `gaps`
-    (T − 1,) the periods between neighbours: more than 1 where some are missing.
+    `v` (T, L) are the units per predicted label whose true class is not known, with as many labels
+    for each class, side by side; `a` (T, K) are those per true class. `sigma` (R,) is the standard
+    deviation of a step over one period, and `gaps` (T − 1,) the periods between neighbours: more
+    than 1 where some are missing.
     """
-    R, K = P.shape[0], P.shape[-1]
+    R, (K, L) = P.shape[0], P.shape[-2:]
     T, k = len(v), K - 1
-    rates = np.broadcast_to(P[:, None] if P.ndim == 3 else P, (R, T, K, K))
+    rates = np.broadcast_to(P[:, None] if P.ndim == 3 else P, (R, T, K, L))
     both = np.eye(k) + 1.0
     inverse: Floats = np.linalg.inv(both).astype(np.float64)
     step = inverse / (sigma**2)[:, None, None]  # precision of a step over one period
@@ -158,7 +159,7 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
         mean = P.mean(axis=0, keepdims=True)
         x = np.repeat(find_path(mean, v, a, np.exp([np.log(sigma).mean()]), gaps).x, R, axis=0)
     else:  # from the log odds of the predicted classes
-        share = (v + a).sum(axis=0) + 1.0
+        share = (v.reshape(T, K, -1).sum(axis=2) + a).sum(axis=0) + 1.0
         x = np.broadcast_to(np.log(share[:-1] / share[-1]), (R, T, k)).copy()
     on = np.arange(R)  # draws whose path still moves
     before, damped = np.full(R, np.inf), np.ones(R)

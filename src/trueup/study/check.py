@@ -123,9 +123,9 @@ def check(
     how: dict[str, Any] = {"classes": classes, "missing": missing, "design": design}
     found: GroupCounts | None = None
     if period is not None:
-        found = gather_groups(
-            population, audited, replace(columns, by=(period,)), overlap=inside, **how
-        )
+        series = replace(columns, by=(period,))
+        scored = bool(columns.score)
+        found = gather_groups(population, audited, series, overlap=inside, bands=scored, **how)
         options: Any = {"design": design, "prior": prior, "interval": interval}
         return Check(tuple(check_periods(found, overlap=inside, **options)))
     within = bool(columns.drawn_within)

@@ -41,6 +41,7 @@ def check_periods(
             findings.append(_design(counts, audits, overlap))
         findings.append(_agree(counts, design))
         findings.append(_predictions(counts, audits, labels))
+    findings += ask.score(whole)
     if counts.totals:
         findings.append(_values(counts, labels))
         findings += ask.concentration(whole, None)

@@ -68,6 +68,11 @@ def _longer(est: Estimate, predictions: Any, test_set: Any, progress: Progress |
             "and a prior by name or Dirichlet.",
             hint="make it by correct(…, period=…), and add to it before `combine`.",
         )
+    if asked.get("score") is not None:
+        raise OptionError(
+            "A series with a score cannot be added to: its bands are those of all its periods.",
+            hint="correct the whole table again, or make the series without `score`.",
+        )
     found, pooling, keep = job.parts
     old = found.groups
     if predictions is None and test_set is None:

@@ -18,6 +18,7 @@ from trueup.aggregate.values import totals_given_allocation
 from trueup.count.counts import Counts, split
 from trueup.draws.settings import Settings
 from trueup.estimate.periods import drift, rates
+from trueup.estimate.periods.scored import Scored, by_class, spread
 from trueup.numerics.arrays import Floats, Rng
 from trueup.numerics.base_rate_walk import find_path, softmax
 from trueup.numerics.dirichlet import draw_dirichlet
@@ -66,25 +67,31 @@ class Assumed:
     ahead: int = 0
 
 
-def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assumed) -> Series:
+def draw_periods(
+    counts: Counts, at: Floats, settings: Settings, assumed: Assumed, scored: Scored | None = None
+) -> Series:
     """Draw the counts or totals of every period; the first axis of `counts` are the periods.
 
-    `at` (T,) is when each period is, in periods.
+    `at` (T,) is when each period is, in periods. Units that are `scored` tell more of base rates.
     """
     rest, known = split(counts, settings.overlap)
     rng, R = settings.rng, settings.draws
     v, a = rest.v_hat.astype(float), counts.n.sum(axis=2) * float(settings.from_population)
     size = _size(len(at), counts.K, PARTICLES)
     seen = len(at) - assumed.ahead
-    one, P, moves = _rates(counts, at, settings, size, assumed)
+    one, P, moves, bands = _rates(counts, at, settings, size, assumed, scored)
     _tell(settings, 0.3)
-    path, sigma = rates.draw_path(P, v, a, np.diff(at), rng, seen)
+    fine, units = P, rest.v_hat
+    if scored is not None and bands is not None:
+        fine, units = spread(P, bands), scored.units(settings.overlap)
+    path, sigma = rates.draw_path(fine, units.astype(float), a, np.diff(at), rng, seen)
     some = []
     for done in range(0, R, size):
         some.append(path.draw(rng))
         _tell(settings, 0.4 + 0.6 * min((done + size) / R, 1.0))
-    P = np.concatenate([P] * len(some))[:R]
-    u, M = _allocated(np.concatenate(some)[:R], P, counts, rest, settings, assumed.panel)
+    P, fine = (np.concatenate([x] * len(some))[:R] for x in (P, fine))
+    beta = np.concatenate(some)[:R]
+    u, M = _allocated(beta, fine, counts, rest, units, settings, assumed.panel)
     M += 0 if rest is counts else counts.n
     unlike = _unlike(one[: _size(seen, counts.K, SOME)], v[:seen])
     return Series(
@@ -94,15 +101,21 @@ def draw_periods(counts: Counts, at: Floats, settings: Settings, assumed: Assume
 
 
 def _rates(
-    counts: Counts, at: Floats, settings: Settings, size: int, assumed: Assumed
-) -> tuple[Floats, Floats, float | None]:
+    counts: Counts,
+    at: Floats,
+    settings: Settings,
+    size: int,
+    assumed: Assumed,
+    scored: Scored | None,
+) -> tuple[Floats, Floats, float | None, Floats | None]:
     """Draw the error rates of all audits (R, K, K), and those of the periods.
 
     The latter are the same, or one matrix for every period (R, T, K, K) if rates may drift. Also
-    return how far a recall then moves in one period.
+    return how far a recall then moves in one period, and those of all audits by band of the score.
     """
     audited = np.flatnonzero(counts.n.sum(axis=(1, 2)) > 0)
     n, alpha, rng = counts.n[audited], settings.prior.alpha, settings.rng
+    q = None
     if settings.from_population:
         v_hat = counts.v_hat.astype(float)[: len(at) - assumed.ahead]
         q = rates.draw_predicted(v_hat, np.diff(at)[: len(v_hat) - 1], size, rng)[:, audited]
@@ -112,11 +125,18 @@ def _rates(
         if not settings.from_population:
             units = alpha + n[some].sum(axis=0)
             return draw_dirichlet(units, size, rng), np.tile(units.sum(axis=1), (size, 1))
+        assert q is not None
         joint = rates.draw_rates(n[some], q[:, some], alpha, rng, settings.design == "random")
         units = joint.sum(axis=2)
         return joint / units[..., None], units
 
-    one, _ = draw([*range(len(n))], alpha)
+    bands = None
+    if scored is None:
+        one, _ = draw([*range(len(n))], alpha)
+    else:
+        bands = scored.rates(q, size, rng)
+        one = by_class(bands, counts.K)
+        one /= one.sum(axis=2, keepdims=True)
     given = drift.drift_given(one, assumed.drift)
     if len(n) > 1:
         axis = 0 if settings.from_population else 1  # the prior units of each audit are as all are
@@ -129,8 +149,9 @@ def _rates(
     elif assumed.drift:
         P, step = one[:, None], np.tile(given, (size, 1))
     else:
-        return one, one, None
-    return one, drift.drifting(P, at[audited], at, step, rng), drift.in_points(P, step)
+        return one, one, None, bands
+    of_periods = drift.drifting(P, at[audited], at, step, rng)
+    return one, of_periods, drift.in_points(P, step), bands
 
 
 def _size(T: int, K: int, most: int) -> int:
@@ -168,9 +189,15 @@ def _unlike(P: Floats, v: Floats) -> list[int]:
 
 
 def _allocated(
-    beta: Floats, P: Floats, counts: Counts, rest: Counts, settings: Settings, panel: float
+    beta: Floats,
+    P: Floats,
+    counts: Counts,
+    rest: Counts,
+    v: NDArray[Any],
+    settings: Settings,
+    panel: float,
 ) -> tuple[Floats, NDArray[Any]]:
-    """Share out the units of every period by its base rates (R, T, K) and error rates.
+    """Share out the units v of every period by its base rates (R, T, K) and error rates.
 
     Return their counts or totals (R, T, K), and the units by predicted class too (R, T, K, L).
     """
@@ -179,7 +206,8 @@ def _allocated(
     if settings.values_carry and counts.t is not None:
         audited = Audited(counts.n, counts.t, counts.t2)
     carried, T = _Carried(panel, rng), beta.shape[1]
-    M = np.stack([carried.allocate(_columns(beta, P, t), rest.v_hat[t]) for t in range(T)], axis=1)
+    M = np.stack([carried.allocate(_columns(beta, P, t), v[t]) for t in range(T)], axis=1)
+    M = by_class(M, counts.K)
     if rest.u_hat is None:
         return M.sum(axis=3).astype(float), M
     w_hat = np.stack([squares(rest.part(t)) for t in range(T)])

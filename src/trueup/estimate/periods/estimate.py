@@ -20,6 +20,7 @@ from trueup.estimate.doubts.values import far_smaller
 from trueup.estimate.methods import finish
 from trueup.estimate.periods.draw import Assumed, draw_periods
 from trueup.estimate.periods.labels import when
+from trueup.estimate.periods.scored import learn_scores
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats, Integers
 from trueup.text import listed, p_text, spelt
@@ -48,7 +49,8 @@ def estimate_periods(
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
     evidence = audits_differ(counts, settings.design)
     differ = evidence is not None and evidence.p_value < LIKELY
-    series = draw_periods(counts, at, settings, Assumed(panel, drift, differ))
+    scored, of_scores = learn_scores(found, order, settings) or (None, {})
+    series = draw_periods(counts, at, settings, Assumed(panel, drift, differ), scored)
     draws = series.u
     named = [labels[t][0] for t in audits]
     told = design_of_audits(counts, audits, named, settings)
@@ -61,7 +63,8 @@ def estimate_periods(
         told += _from_zero(series.above[others], named_others, counts.classes)
     every = summary(draws, settings.interval, discrete=not counts.totals)
     numbers = {"naive": counts.naive} | every
-    info = {
+    told += of_scores.pop("warnings", [])
+    info = of_scores | {
         "method": "joint" if settings.from_population else "full",
         "ess": series.ess,
         "groups": len(labels),
