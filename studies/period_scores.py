@@ -3,7 +3,7 @@
     python studies/period_scores.py [--replications 40] [--seed 0]
 
 Twelve months of 2,000 units whose base rate walks, audits of 200 units in the months named. `judge`
-has log odds that are 2.6 apart between the classes, with noise; `digits` is a logistic regression on
+has log odds 2.6 apart between the classes, with noise; `digits` is a logistic regression on
 scikit-learn's digits (5 to 9 against 0 to 4, trained on 150 of them and 20 pixels), whose units are
 drawn again for each month. Mean squared errors with the score in parts of those without, of levels
 and of the change from the first month to the last; and how often intervals cover.

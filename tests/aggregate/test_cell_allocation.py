@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from trueup.aggregate.cells import allocate_cells, draw_cells
+from trueup.aggregate.cells import allocate_cells, beyond, draw_cells
 from trueup.draws.cells.columns import Columns
 
 Y = np.array([1.0, 2.0, 2.5, 7.0])
@@ -69,3 +69,21 @@ def test_columns_are_those_of_prior_and_audited_units(rng):
         error = 5 * sd / np.sqrt(C / 2)
         assert (np.abs(c[i::2].mean(axis=0) - mean) < error).all()
         assert c[i::2].std(axis=0) == pytest.approx(sd, rel=0.1)
+
+
+def test_trends_beyond_the_audited_units_go_on_or_turn_round(rng):
+    """The log odds move by f − 1 times the trend of the predictions, f ~ U(−2, 2), and λs stays."""
+    C, m = 20_000, np.array([[[0.3, 0.5, 0.7]], [[0.7, 0.5, 0.3]]])
+    d = np.tile(np.array([0.4, -0.2]).reshape(1, 2, 1, 1), (C, 1, 1, 1))
+    ones = np.ones(C)
+    state = Columns(ones, np.tile(m, (C, 1, 1, 1)), ones, ones, ones, d, ones, ones)
+    over = np.array([[[0.0, 0.5, 1.5]]])
+    new = beyond(state, over, rng)
+    np.testing.assert_allclose(new.sum(axis=1), 1.0)
+    moved = np.log(new[:, 0] / new[:, 1]) - np.log(m[0] / m[1])
+    np.testing.assert_allclose(moved[..., 0], 0.0, atol=1e-12)
+    f = 1 + moved[:, 0, 1:] / (0.6 * over[0, 0, 1:])
+    np.testing.assert_allclose(f[:, 0], f[:, 1])
+    assert abs(f).max() <= 2 + 1e-9
+    assert abs(f.mean()) < 5 * (4 / np.sqrt(12)) / np.sqrt(C)
+    assert f.var() == pytest.approx(16 / 12, rel=0.05)

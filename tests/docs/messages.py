@@ -175,6 +175,11 @@ def _periods() -> Iterator[str]:
     yield raised(tu.plan, pl.DataFrame(table), period="month")
     yield raised(tu.plan, pl.DataFrame(table), both, score="month", cv=0.1)
     yield raised(est.add, pl.DataFrame(table))
+    scores = [x.with_columns(p=pl.int_range(pl.len()) % 7) for x in (pl.DataFrame(table), both)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        est = tu.correct(*scores, **options, score="p")
+    yield raised(est.add, scores[0])
     yield raised(est.add, pl.DataFrame(table), seed=3)
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))
@@ -205,6 +210,13 @@ def _large_units() -> Iterator[str]:
         patch.setattr("trueup.estimate.cell_totals.MOST_BATCHES", 1)
         said = warned(tu.correct, population, test, value="y", seed=1)
         yield next(words for words in said if "R-hat" in words)
+    size = np.geomspace(1, 50, 2000)  # errors rise with it, and nobody audited ten that are larger
+    wrong = np.arange(2000) % np.linspace(20, 2, 2000).astype(int) == 0
+    table = pl.DataFrame({"predicted": "b", "y": np.append(size, np.full(10, 900.0))})
+    audited = {"predicted": "b", "y": size, "true": np.where(wrong, "a", "b")}
+    yield from warned(
+        tu.correct, table, pl.DataFrame(audited)[::7], value="y", classes=["a", "b"], seed=1
+    )
     regions = ["n", "n", "s", "s"] * 250, ["n" if h == s else "s" for h, s, _ in rows]
     tables = (
         table.with_columns(region=pl.Series(region))

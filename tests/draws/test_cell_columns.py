@@ -195,3 +195,16 @@ def test_the_population_tells_slopes_too(rng):
         errors.append([np.diff(x)[0] - 1.0 for x in found])
     with_it, without = np.square(errors).mean(axis=0)
     assert with_it < 0.8 * without
+
+
+def test_cells_beyond_the_audited_units():
+    """Five audited units are in the fourth band or above, three in the fifth, none in the sixth."""
+    z, v = np.array([-1.5, -0.5, 0.2, 0.8, 1.9, 4.0]), np.full((2, 6), 50)
+    n = np.zeros((2, 2, 6), int)
+    n[0, 0, :5], n[1, 1, :5] = [9, 9, 9, 1, 2], [9, 9, 9, 1, 1]
+    over = frame(n, v, z).over
+    assert over is not None
+    np.testing.assert_allclose(over[0], np.tile([0, 0, 0, 0, 1.1, 3.2], (2, 1)))
+    assert (over[1, :, :4] == 0).all()
+    n[1, 1, 5] = 5
+    assert frame(n, v, z).over is None

@@ -260,6 +260,31 @@ def test_half_a_total_behind_hardly_any_audited_unit_is_told():
         assert any("Half of the total" in x for x in est.info["warnings"]) == told
 
 
+def giants(rng, number, N=12_000, n=600):
+    """Return tables in which errors rise with size, but a few giants are predicted right."""
+    s = (rng.random(N) < 0.7).astype(int)
+    size = rng.normal(0, 1, N) + 0.8 * (1 - s)
+    rises = rng.random(N) < 1 / (1 + np.exp(0.5 - size))
+    s_hat = np.where(s == 1, rng.random(N) < 0.95, rises).astype(int)
+    size[:number], s[:number], s_hat[:number] = 5.5 + rng.normal(0, 0.3, number), 1, 1
+    population = pd.DataFrame({"predicted": s_hat, "y": np.exp(size)})
+    some = rng.choice(N, n, replace=False)
+    return population, population.iloc[some].assign(true=s[some]), np.exp(size)[s == 0].sum()
+
+
+@pytest.mark.usefixtures("one_batch")
+def test_giants_beyond_the_audited_units_are_told(rng):
+    """Planted bug: trends that go on as before beyond them, which no message then tells of."""
+    told = {0: 0, 12: 0}
+    for number in told:
+        for _ in range(3):
+            population, test_set, _ = giants(rng, number)
+            est = tu.correct(population, test_set, value="y", draws=400, seed=1)
+            told[number] += any("larger than nearly all" in x for x in est.info["warnings"])
+    assert told[12] >= 2
+    assert told[0] <= 1
+
+
 @pytest.mark.usefixtures("short_chains", "few_draws")
 def test_strata_without_an_audited_error_are_told():
     """The textbook's variance is 0 there: 95% intervals covered 66% with more than half of it."""

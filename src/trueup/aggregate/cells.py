@@ -12,22 +12,44 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.draws.cells.columns import Columns
+from trueup.draws.cells.columns import Columns, curve
 
 __all__ = ["allocate_cells", "draw_cells", "share_values"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+TWICE = 2.0
+"""Beyond the largest audited units a trend may be as much steeper than before, or turn round. With
+12 large units of one class among 12,000, where errors rise with size, 95% intervals covered 92% and
+95% of 12 and 20 test sets of 1,000 and 300; if trends went on as before, 8% and 50%."""
 # Relative variances below this are rounding: the values of the cell are equal.
 EQUAL = 1e-9
 
 
-def draw_cells(state: Columns, n: Integers, rng: np.random.Generator) -> Floats:
-    """Draw the columns c_·ℓ ~ Dir(κ m_ℓ + n_·ℓ): (C, K, H, B)."""
-    c = rng.standard_gamma(np.maximum(state.kappa[:, None, None, None] * state.m + n, 1e-300))
+def draw_cells(
+    state: Columns, n: Integers, rng: np.random.Generator, over: Floats | None = None
+) -> Floats:
+    """Draw the columns c_·ℓ ~ Dir(κ m_ℓ + n_·ℓ): (C, K, H, B).
+
+    `over` (R, H, B) is how far cells lie beyond the audited units (`Frame`).
+    """
+    m = state.m if over is None else beyond(state, over, rng)
+    c = rng.standard_gamma(np.maximum(state.kappa[:, None, None, None] * m + n, 1e-300))
     total = c.sum(axis=1, keepdims=True)
-    return np.where(total > 0, c / np.where(total > 0, total, 1.0), state.m)
+    return np.where(total > 0, c / np.where(total > 0, total, 1.0), m)
+
+
+def beyond(state: Columns, over: Floats, rng: np.random.Generator) -> Floats:
+    """Return m where trends beyond the largest audited units are f times as steep, f ~ U(−2, 2).
+
+    That is for d, what predictions add; what values of classes imply, λs, goes on.
+    """
+    f = TWICE * (2 * rng.random(len(state.kappa)) - 1)
+    log_m = np.log(np.maximum(state.m, 1e-300))
+    log_m += curve((f - 1)[:, None, None, None] * state.d, over)
+    m = np.exp(log_m - log_m.max(axis=1, keepdims=True))
+    return np.asarray(m / m.sum(axis=1, keepdims=True))
 
 
 def allocate_cells(

@@ -45,6 +45,8 @@ MOST_CLASSES = 12
 QUIET = 0.1
 """Part of the population in strata without an audited error that the textbook's variance may
 ignore: with 55% there, 95% intervals of `difference` covered 66%."""
+MOSTLY = 0.7
+"""Part of a total's standard deviation that units beyond the audited ones make by themselves."""
 FEW = 200
 """Fewer effective draws than this are worth a warning."""
 
@@ -137,6 +139,8 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
             f"Only {size:.0f} of {settings.draws:,} draws are effective, since the test set hardly "
             "tells how the error rates depend on the value: the interval is rough."
         )
+    if cells.basis.over is not None and (told := _unseen(cells, kept, counts)):
+        info["warnings"].append(told)
     scale = np.maximum(beta[order][:, :, None], 1e-300)
     cells_P = None
     if settings.starts is not None:
@@ -189,7 +193,9 @@ def _draw(
     states = learn_columns(cells.n, cells.basis, settings.prior.alpha, rng, chains)
     rho = np.broadcast_to(cells.v_hat / counts.N, (chains, *cells.v_hat.shape))
     columns: Iterator[tuple[Columns, Floats, Floats]] = (
-        (state, draw_cells(state, cells.n, rng), rho) for state in states for _ in range(each)
+        (state, draw_cells(state, cells.n, rng, cells.basis.over), rho)
+        for state in states
+        for _ in range(each)
     )
     arriving: Iterator[Any] = states
     if by_class:
@@ -226,8 +232,11 @@ def _sweep(
         flat = theta.reshape(*theta.shape[:2], L, -1)
         merged = np.add.reduceat(flat, settings.starts, axis=3).reshape(*theta.shape[:2], -1)
     theta, right = cells.by_label(theta, L), cells.basis.right
+    over = cells.basis.over
+    large = u_gl[..., :0] if over is None else np.where(over[0] > 0, u_gl, 0.0)
     return {
         "total": u_gl.sum(axis=(2, 3)),
+        "large": large.sum(axis=(2, 3)),
         "theta": theta.sum(axis=(3, 4)),
         "M": cells.by_label(M, L).sum(axis=(3, 4)),
         "kappa": state.kappa,
@@ -236,6 +245,23 @@ def _sweep(
         "right": state.b if right is None else _right(theta.sum(axis=3), right),
         "merged": merged,
     }
+
+
+def _unseen(cells: Cells, kept: dict[str, NDArray[Any]], counts: Counts) -> str | None:
+    """Say that units larger than nearly all audited ones decide how sure a total is."""
+    assert cells.basis.over is not None
+    past = cells.basis.over[0] > 0
+    part = kept["large"].std(axis=(0, 1)) / np.maximum(kept["total"].std(axis=(0, 1)), 1e-300)
+    g, units = int(part.argmax()), int(cells.v[past].sum())
+    share = float(cells.u[past].sum()) / max(float(cells.u.sum()), 1e-300)
+    if not counts.totals or counts.signed or part[g] < MOSTLY:
+        return None
+    return (
+        f"{share:.0%} of the total is in {units:,} units that are larger than nearly all audited "
+        f"ones. How often such units are predicted wrongly is a guess, and most of the "
+        f"uncertainty about class {counts.classes[g]!r} comes from them. Audit them, the largest "
+        "first: draw the test set by size, or take them all."
+    )
 
 
 def _right(theta: Floats, right: Floats) -> Floats:

@@ -180,7 +180,10 @@ def finish(
         "rhat": None,
         "version": __version__,
     }
-    warnings = [*cautions(counts, settings, periods, clusters), *answer.info.get("warnings", ())]
+    warnings = cautions(counts, settings, periods, clusters)
+    half = any(x.startswith("Half of the total") for x in warnings)  # which says the same
+    told = answer.info.get("warnings", ())
+    warnings += [x for x in told if not (half and "larger than nearly all" in x)]
     n = int(counts.n.sum())
     lower, upper = figures["lower"], figures["upper"]
     if alike_values(counts, settings) and lower is not None and upper is not None:

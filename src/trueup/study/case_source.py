@@ -161,8 +161,9 @@ def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -
     rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
     n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
     z = scores(v_hat, counts.bands.u_hat.reshape(K, -1))
-    states = learn_columns(n, frame(n, v_hat, z), concentrations.alpha, rng)
-    return draw_cells(next(islice(states, SWEEPS, None)), n, rng)
+    known = frame(n, v_hat, z)
+    states = learn_columns(n, known, concentrations.alpha, rng)
+    return draw_cells(next(islice(states, SWEEPS, None)), n, rng, known.over)
 
 
 def _assumed_rates(

@@ -117,7 +117,7 @@ def learn_columns(
         Chains side by side.
     """
     (K, H, B), C, bands = n.shape, chains, np.ones(n.shape[2])
-    phi, (centre, error), shares, right = known
+    phi, (centre, error), shares, right, _ = known
     R, J = len(phi), 1 if shares is None else shares.shape[1]
     o = None if shares is None or J == 1 else np.tile(shares, (1, H // J))
     s = centre + error * rng.standard_normal((C, K))

@@ -24,6 +24,8 @@ RATES, NUMBERS, EM = 400, 20_000, 200
 """Draws of P for the base rates of strata, fewer if they have more numbers than these in all, and
 steps towards the base rates of each draw."""
 TINY = 1e-300
+AS_LARGE = 5
+"""Audited units that must be as large as a unit, or larger, for its class not to be a guess."""
 
 
 class Frame(NamedTuple):
@@ -32,13 +34,15 @@ class Frame(NamedTuple):
     φ (R, H, B): functions of the cell, centred in each predicted class, each with coefficients of
     its own; `slopes`: those of the first that homogeneity implies, and their errors, both (K,);
     `shares` (K, J): the log base rates of audit strata that it implies, with J > 1. With a score of
-    the classifier, the last function is that, and `right` (K, H) is 1 where h is class g.
+    the classifier, the last function is that, and `right` (K, H) is 1 where h is class g. `over`
+    (R, H, B) is how far the functions of the value lie above those of the largest audited units.
     """
 
     phi: Floats
     slopes: tuple[Floats, Floats]
     shares: Floats | None = None
     right: Floats | None = None
+    over: Floats | None = None
 
 
 def frame(
@@ -66,7 +70,24 @@ def frame(
     phi = np.stack([z, bend, *own] if spread > 0 else [z, *own])
     middle = (v_hat * phi).sum(axis=-1) / np.maximum(v_hat.sum(axis=-1), 1)
     right = None if confidence is None else confidence[1]
-    return Frame(phi - middle[..., None], slopes, shares, right)
+    over = _over(phi[: len(phi) - len(own)], n.sum(axis=0), z)
+    if over is not None and own:
+        over = np.concatenate([over, np.zeros((1, *z.shape))])
+    return Frame(phi - middle[..., None], slopes, shares, right, over)
+
+
+def _over(phi: Floats, n: Integers, z: Floats) -> Floats | None:
+    """How far functions of the value (R, H, B) lie above those of the largest audited units.
+
+    These are AS_LARGE units, or few more. 0 up to there, and None if no cell is larger.
+    """
+    order = np.argsort(-z, axis=None, kind="stable")
+    enough = np.cumsum(n.ravel()[order]) >= AS_LARGE
+    edge = order[int(enough.argmax())] if enough.any() else order[-1]
+    past = z > z.ravel()[edge]
+    if not past.any():
+        return None
+    return np.where(past, phi - phi.reshape(len(phi), -1)[:, edge, None, None], 0.0)
 
 
 def implied_slopes(

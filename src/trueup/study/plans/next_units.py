@@ -56,9 +56,10 @@ def known_columns(
     K = counts.K
     n, v_hat = cells.n.reshape(K, K, -1), cells.v_hat.reshape(K, -1)
     z = scores(v_hat, cells.u_hat.reshape(K, -1))
-    states = learn_columns(n, frame(n, v_hat, z), prior.alpha, rng)
+    known = frame(n, v_hat, z)
+    states = learn_columns(n, known, prior.alpha, rng)
     next(islice(states, WARM_UP, None))
-    c = np.concatenate([draw_cells(state, n, rng) for state in islice(states, SWEEPS)])
+    c = np.concatenate([draw_cells(state, n, rng, known.over) for state in islice(states, SWEEPS)])
     c = c.reshape(CHAINS * SWEEPS, K, -1)
     mean = c[:, g].mean(axis=0)
     off = c[:, g] - mean
