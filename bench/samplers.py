@@ -156,6 +156,7 @@ HARD = {
     "full, gamma 0.03": (0.03, *THREE),
     "full, gamma 0.001": (1e-3, *THREE),
     "full, gamma 0.000001": (1e-6, *THREE),
+    "full, gamma 0.001, four classes": (1e-3, *case(4, 40)),
     "K=30, n=500": ("constrained", *case(30, 500)),
     "K=40, n=600": ("constrained", *case(40, 600)),
 }

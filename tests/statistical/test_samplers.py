@@ -101,6 +101,27 @@ def test_full_against_importance_from_the_prior():
     assert errors(draw_full(A3, np.ones(3), v_hat, 4_000, rng), mean, extra).max() > 8
 
 
+def test_full_with_a_small_gamma_against_importance_from_the_prior():
+    """Classes that are there or not, at K = 3: how often each is absent, and means."""
+    gamma, v_hat = np.array([0.03, 0.3, 0.1]), np.array([4, 1, 5])
+    rng = RNG(44)
+    P = np.stack([rng.dirichlet(row, 400_000) for row in A3], axis=1)
+    beta = rng.dirichlet(gamma, 400_000)
+    weight = np.prod(np.einsum("rgh,rg->rh", P, beta) ** v_hat, axis=1)
+    draws = draw_full(A3, gamma, v_hat, 8_000, rng)
+    assert draws.info["warnings"] == []
+    assert errors(draws, *weighted(beta, weight)).max() < 5
+    share, extra = weighted(1.0 * (beta < 1e-3), weight)
+    error = np.hypot(np.sqrt(share * (1 - share) / draws.info["ess"]), extra)
+    assert np.all(np.abs((draws.beta < 1e-3).mean(axis=0) - share) < 5 * error)
+    present = weight * (beta[:, 2] > 1e-3)  # and the row of a class that comes and goes
+    mean, extra = weighted(P[:, 2], present)
+    rows = draws.P[draws.beta[:, 2] > 1e-3, 2]
+    share = len(rows) / len(draws.P)
+    error = np.hypot(extra, rows.std(axis=0) / np.sqrt(share * draws.info["ess"]))
+    assert np.all(np.abs(rows.mean(axis=0) - mean) < 5 * error)
+
+
 def weighted(beta, weight):
     """Self-normalised mean and its standard error."""
     weight = weight / weight.sum()

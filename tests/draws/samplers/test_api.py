@@ -170,3 +170,10 @@ def test_prior_only_is_symmetric_in_the_labels():
     draws = draw_constrained(np.full((3, 3), 0.01), V3, 4000, RNG(4), sampler="chain")
     error = draws.beta.std(axis=0) / np.sqrt(draws.info["ess"])
     assert np.all(np.abs(draws.beta.mean(axis=0) - 1 / 3) < 5 * error)
+
+
+def test_a_gamma_too_small_for_floats_is_refused():
+    """At 1e-15 base rates once added up to 3."""
+    sound(draw_full(A3, np.full(3, 1e-9), V3, 200, RNG(9)), 200, 3)
+    with pytest.raises(EstimateError, match="at least 1e-09"):
+        draw_full(A3, np.array([1.0, 1.0, 1e-15]), V3, 200, RNG(9))

@@ -11,6 +11,7 @@ from trueup.draws.samplers.draws import Draws
 from trueup.draws.samplers.exact import draw_exact
 from trueup.draws.samplers.rejection import draw_rejection
 from trueup.draws.samplers.walk import Constrained, Full
+from trueup.errors import EstimateError
 from trueup.numerics.arrays import Floats, Rng
 
 Sampler = Literal["auto", "exact", "rejection", "chain"]
@@ -19,6 +20,8 @@ WORK = 12_000_000
 """Numbers that rejection may draw for one call: about half a second. A chain takes less than
 more of them."""
 MAX_PROPOSALS = 20_000_000
+LEAST_GAMMA = 1e-9
+"""With less, log β_g of a class that is not there is so large that the others lose digits."""
 
 
 def draw_constrained(
@@ -66,7 +69,13 @@ def draw_full(a: Floats, gamma: Floats, v_hat: Floats, size: int, rng: Rng, **li
     ((1000, 2), 'chain', [])
     """
     a, v_hat = _arrays(a, v_hat)
-    return run_chains(partial(Full, a, np.asarray(gamma, float), v_hat), a, size, rng, **limits)
+    gamma = np.asarray(gamma, dtype=np.float64)
+    if gamma.min() < LEAST_GAMMA:
+        raise EstimateError(
+            f"`full` needs γ of at least {LEAST_GAMMA:g} in every class; got {gamma.min():.3g}.",
+            hint="a class with so small a γ is never there; leave it out, or take a larger one.",
+        )
+    return run_chains(partial(Full, a, gamma, v_hat), a, size, rng, **limits)
 
 
 def _arrays(a: Floats, v_hat: Floats) -> tuple[Floats, Floats]:

@@ -146,24 +146,25 @@ def examine(walk: Walk, size: int, keep: int) -> Health:
     if keep < 8:
         return Health(ess_run, min(ess_run, float(size)), worst)
     K, L = walk.shape
-    thin = thinned(walk, burn, keep, slice(K * L, K * L + K))
-    rate = min(ess(thin[:, :, g]) for g in classes) / thin[:, :, 0].size
+    thin = np.stack([x[K * L : K * L + K] for x in thinned(walk, keep)])
+    rate = min(ess(thin[:, g].T) for g in classes) / thin[:, 0].size
     return Health(ess_run, rate * size, worst)
 
 
-def thinned(walk: Walk, burn: int, keep: int, part: slice) -> Floats:
-    """`keep` draws of each chain, evenly spread and ending at the last: (C, keep, D)."""
-    items = walk.draws.items[walk.draws.first(burn) :]
+def thinned(walk: Walk, keep: int) -> list[Floats]:
+    """`keep` sweeps (D, C), evenly spread and ending at the last."""
+    items = walk.draws.items[walk.draws.first(int(BURN * walk.sweeps)) :]
     n = len(items)
-    chosen = [items[n - 1 - (i * n) // keep][part] for i in reversed(range(keep))]
-    return np.moveaxis(np.stack(chosen), -1, 0)
+    return [items[n - 1 - (i * n) // keep] for i in reversed(range(keep))]
 
 
 def collect(walk: Walk, size: int, keep: int, rng: Rng) -> tuple[Floats, Floats, Floats]:
     """Thin to `size` draws of P, β and ρ, in random order."""
-    K, L = walk.shape
-    x = thinned(walk, int(BURN * walk.sweeps), keep, slice(None))
-    x = x.reshape(-1, x.shape[2])[rng.permutation(x.shape[0] * keep)[:size]]
+    (K, L), items = walk.shape, thinned(walk, keep)
+    place = np.argsort(rng.permutation(walk.chains * keep)).reshape(walk.chains, keep)
+    x = np.empty((size, len(items[0])))
+    for to, item in zip(place.T, items, strict=True):  # one copy: at K = 40 these are 50 MB
+        x[to[to < size]] = item.T[to < size]
     return x[:, : K * L].reshape(-1, K, L), x[:, K * L : K * L + K], x[:, K * L + K :]
 
 

@@ -13,12 +13,14 @@ that is nearly always accepted.
 *Scales.* Multiplying the odds of class g by s_g in every column moves β and leaves ρ; multiplying
 row g of θ moves β and ρ and leaves P. In logs both are steps of K numbers: differences between
 other chains, which have the posterior's own shape (ter Braak, 2006), and for one class at a time a
-draw that does not depend on where it is, so that a class can go to almost 0 and come back.
+draw that does not depend on where it is, so that a class can go to almost 0 and come back, also
+with a new row (`renew`).
 
 Everything is in logs: with a small γ, β_g = 1e-400 is an ordinary value.
 """
 
 from dataclasses import dataclass
+from math import lgamma
 
 import numpy as np
 
@@ -35,6 +37,9 @@ FAR = -1e9
 """The log of no chance at all."""
 AIM = 8
 """Chains in which a class is there, to learn from."""
+SEEN, WIDER, TRIES = 4, 1.5, 8
+"""For `renew`: rounds of warm-up to learn rows from, how much wider than those its proposals are (a
+ratio of variances), and places to choose from."""
 NUDGE = 1e-3
 """Spread of what is added to differences between chains, so that they reach everything."""
 
@@ -43,7 +48,8 @@ NUDGE = 1e-3
 class Columns:
     """C chains: log c (K, L, C) and log ρ (L, C), with a (K, L), γ (K,) and v̂ (L,).
 
-    `aim` has the centre and spread of each class's largest log odds, for `jump`.
+    `aim` has the centre and spread of each class's largest log odds, for `jump`; `rows` the mean
+    and the root of the covariance of its log odds in all columns, `seen` so far, for `renew`.
     """
 
     log_c: Floats
@@ -54,6 +60,8 @@ class Columns:
 
     def __post_init__(self) -> None:
         self.aim = np.outer([0.0, WIDE / 2.0], np.ones(len(self.a)))
+        self.seen: list[list[Floats]] = [[] for _ in self.a]
+        self.rows: list[tuple[Floats, Floats] | None] = [None for _ in self.a]
 
     def log_beta(self) -> Floats:
         """Log base rates (K, C)."""
@@ -70,14 +78,6 @@ def log_sum(x: Floats, axis: int) -> Floats:
     """Compute log Σ exp(x) over an axis."""
     top = x.max(axis=axis, keepdims=True)
     return np.asarray(np.squeeze(top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True)), axis))
-
-
-def start_columns(a: Floats, gamma: Floats, v_hat: Floats, chains: int, rng: Rng) -> Columns:
-    """Start as if the test set had the population's base rates."""
-    x = log_gamma(a[:, :, None], (*a.shape, chains), rng)
-    log_c = x - log_sum(x, 0)
-    x = log_gamma((v_hat + a.sum(axis=0))[:, None], (a.shape[1], chains), rng)
-    return Columns(log_c, x - log_sum(x, 0), a, gamma, v_hat)
 
 
 def log_rates(a: Floats, log_r: Floats) -> Floats:
@@ -181,12 +181,23 @@ def _rows(state: Columns, log_beta: Floats, step: Floats) -> tuple[Floats, ...]:
 
 
 def aim(state: Columns) -> None:
-    """Learn from the chains where the classes that are there have their largest log odds."""
+    """Learn from the chains where the classes that are there have their log odds."""
     for g in range(len(state.a)):
         x = _largest_odds(state, g)
-        x = x[np.abs(x) < WIDE]
-        if len(x) >= AIM:
-            state.aim[:, g] = x.mean(), 1.5 * max(float(x.std()), 0.1)
+        there = np.abs(x) < WIDE
+        if there.sum() >= AIM:
+            state.aim[:, g] = x[there].mean(), 1.5 * max(float(x[there].std()), 0.1)
+        state.seen[g] = [*state.seen[g][1 - SEEN :], _odds_of(state, g)[0][:, there]]
+        seen = np.concatenate(state.seen[g], axis=1)
+        if seen.shape[1] >= 4 * len(seen) + AIM:
+            spread = WIDER * np.atleast_2d(np.cov(seen)) + 0.01 * np.eye(len(seen))
+            state.rows[g] = seen.mean(axis=1), np.asarray(np.linalg.cholesky(spread), float)
+
+
+def _odds_of(state: Columns, g: int) -> tuple[Floats, Floats]:
+    """Log odds of class g in every column, and the log of what is left for the others (L, C)."""
+    rest = log_sum(np.delete(state.log_c, g, axis=0), 0)
+    return state.log_c[g] - rest, rest
 
 
 def _largest_odds(state: Columns, g: int) -> Floats:
@@ -223,6 +234,57 @@ def _log_jump(x: Floats, state: Columns, g: int) -> Floats:
     near += (np.abs(x) < WIDE) / (2.0 * WIDE)
     tail = np.where(x < -WIDE, np.log(2.0 * gamma) + gamma * (x + WIDE), FAR)
     return log_add(np.log(np.maximum(near, SMALL)), tail)
+
+
+def renew(state: Columns, rng: Rng) -> None:
+    """Put one class after the other in or out, with a new row: log odds that fit where it goes.
+
+    A class that is out has a row of Dir(a_g) and β_g of γ's tail; one that is in has odds as the
+    warm-up saw them. One of several places is chosen in proportion to its density over that of
+    proposing it, and accepted by their sum against that with the old place in its stead (Liu,
+    Liang and Wong, 2000).
+    """
+    (K, L, chains), chain = state.log_c.shape, np.arange(state.log_c.shape[2])
+    for g in range(K):
+        if (row := state.rows[g]) is None:
+            continue
+        own, gamma, shape = state.a[g], state.gamma[g], (L, TRIES, chains)
+        log_P = log_gamma(own[:, None, None], shape, rng)
+        log_P -= log_sum(log_P, 0)
+        size = -WIDE - rng.standard_exponential(shape[1:]) / gamma
+        out = size + log_P - state.log_rho[:, None]
+        within = row[0][:, None, None] + np.tensordot(row[1], rng.standard_normal(shape), 1)
+        now, rest = _odds_of(state, g)
+        x = np.where(rng.random(shape[1:]) < 0.5, out, within)
+        x = np.concatenate([now[:, None], x], axis=1)  # (L, 1 + TRIES, C)
+        log_c = (state.log_c - rest)[:, :, None] - log_add(np.zeros(1), x)
+        log_c[g] += x - (state.log_c[g] - rest)[:, None]
+        log_rho = state.log_rho[:, None]
+        log_beta = log_sum(log_c + log_rho, 1)
+        # the density of log odds: Π odds^a_gh (1 − c_gh)^a_·h Π β^(γ − a_g·)
+        weight = np.einsum("h,hmc->mc", own, x)
+        weight += np.einsum("h,hmc->mc", state.a.sum(axis=0), log_c[g] - x)
+        weight += np.einsum("g,gmc->mc", state.gamma - state.a.sum(axis=1), log_beta)
+        weight -= _log_renew(x, log_rho, own, gamma, row)
+        best = 1 + (weight[1:] - np.log(rng.standard_exponential(size.shape))).argmax(axis=0)
+        total = log_sum(weight[1:], 0)
+        weight[best, chain] = weight[0]
+        kept = total - log_sum(weight[1:], 0) > -rng.standard_exponential(chains)
+        state.keep(kept, log_c[:, :, best, chain])
+
+
+def _log_renew(
+    x: Floats, log_rho: Floats, own: Floats, gamma: float, row: tuple[Floats, Floats]
+) -> Floats:
+    """Log density of the proposals of `renew`, half of them out and half within."""
+    log_theta = x + log_rho
+    size = log_sum(log_theta, 0)
+    out = np.where(size < -WIDE, np.log(gamma) + gamma * (size + WIDE), FAR)
+    out += np.einsum("h,hmc->mc", own, log_theta - size)
+    out += lgamma(own.sum()) - sum(map(lgamma, own))
+    z = np.tensordot(np.linalg.inv(row[1]), x - row[0][:, None, None], 1)
+    within = -0.5 * np.einsum("hmc,hmc->mc", z, z) - np.log(np.diag(row[1])).sum()
+    return log_add(out, within - 0.5 * len(own) * np.log(2.0 * np.pi))
 
 
 def swap_classes(state: Columns, rng: Rng) -> None:

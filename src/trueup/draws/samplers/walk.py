@@ -30,7 +30,9 @@ ROWS = 10
 """One in so many rows moves in a sweep."""
 MANY_CLASSES, PASSES = 20, 3
 """With more classes than the first, the slowest columns move several times in a sweep."""
-SMALL_GAMMA = 0.5
+SMALL_GAMMA, FEW_CLASSES, JUMPS = 0.5, 5, 6
+"""With a smaller γ than the first, a class is there or not: of few it is renewed with its row, of
+more it jumps so often in a sweep."""
 ENOUGH_OF_MANY, ENOUGH_OF_SMALL = 0.25, 0.5
 """Effective draws to wait for, as a part of those asked for, with many classes and a small γ: the
 rest would take most of the time."""
@@ -182,6 +184,14 @@ def start(a: Floats, rho: Floats, rng: Rng, *, plain: bool = False) -> Floats:
     return np.asarray(P * total[:, None])
 
 
+def start_columns(a: Floats, gamma: Floats, v_hat: Floats, chains: int, rng: Rng) -> tilted.Columns:
+    """Start as if the test set had the population's base rates."""
+    x = log_gamma(a[:, :, None], (*a.shape, chains), rng)
+    log_c = x - log_sum(x, 0)
+    x = log_gamma((v_hat + a.sum(axis=0))[:, None], (a.shape[1], chains), rng)
+    return tilted.Columns(log_c, x - log_sum(x, 0), a, gamma, v_hat)
+
+
 class Full(Walk):
     """Rows Dir(a) and β ~ Dir(γ), with v̂ ~ Mult(N, Pᵀβ); K classes, L predicted ones."""
 
@@ -195,13 +205,15 @@ class Full(Walk):
         capacity: tuple[int, int],
     ) -> None:
         self.shape = a.shape
-        self.state = tilted.start_columns(a, gamma, v_hat, chains, rng)
+        self.state = start_columns(a, gamma, v_hat, chains, rng)
         # with a small γ a class is there or not, and only jumps lead from one to the other
-        self.jumps = 6 if gamma.min() < SMALL_GAMMA else 1
-        if gamma.min() < SMALL_GAMMA:
+        small = bool(gamma.min() < SMALL_GAMMA)
+        self.renews = small and len(a) <= FEW_CLASSES
+        self.jumps = JUMPS if small and not self.renews else 1
+        if small:
             self.enough = ENOUGH_OF_SMALL
         square = a.shape[0] == a.shape[1]
-        self.paces = [Pace(len(a), 1)] if square and self.jumps == 1 else []
+        self.paces = [Pace(len(a), 1)] if square and not small else []
         super().__init__(chains, rng, capacity)
 
     def sweep(self) -> None:
@@ -210,6 +222,8 @@ class Full(Walk):
         tilted.scale(self.state, self.rng)
         for _ in range(self.jumps):
             tilted.jump(self.state, self.rng)
+        if self.renews:
+            tilted.renew(self.state, self.rng)
         tilted.swap_classes(self.state, self.rng)
         if self.paces:
             self.gammas()
