@@ -8,6 +8,7 @@ from pages import ROOT
 from tests.conftest import shorten_chains
 
 from trueup.draws import pooling
+from trueup.draws.samplers import chain
 
 PAGE = (ROOT / "docs/troubles.md").read_text(encoding="utf-8")
 
@@ -24,10 +25,11 @@ def quotes():
 def test_every_quote_is_a_message_and_every_message_is_quoted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("trueup.estimate.periods.draw.PARTICLES", 200)
-    wanted = {name: getattr(pooling, name) for name in ("ENOUGH", "RHAT")}
+    wanted = {(module, "RHAT"): module.RHAT for module in (chain, pooling)}
+    wanted |= {(pooling, "ENOUGH"): pooling.ENOUGH}
     shorten_chains(monkeypatch)
-    for name, value in wanted.items():  # one message is of strata that did not converge
-        monkeypatch.setattr(pooling, name, value)
+    for (module, name), value in wanted.items():  # two messages are of chains that are too short
+        monkeypatch.setattr(module, name, value)
     patterns = {
         quote: re.compile(".*".join(map(re.escape, quote.split("…"))), re.DOTALL)
         for quote in quotes()
