@@ -35,6 +35,7 @@ def told(units, test, **options):
     return est.info, " ".join(est.info["warnings"])
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     "options",
     [
