@@ -72,7 +72,7 @@ def test_draws_fit_the_predicted_counts_and_are_permissible(rng):
     n, v_hat, _ = population(rng, 3, 4, 20, N=400)
     v_hat[1] = [30, 0, 0]  # classes that no unit is predicted as
     n[1], n[2, :, 2] = 0, 0
-    drawn = draw_pooled(n, v_hat, perks(3), 200, rng, from_population=True, seconds=1)
+    drawn = draw_pooled(n, v_hat, perks(3), 200, rng, from_population=True, seconds=0.3)
     assert drawn.P.shape == (200, 4, 3, 3)
     assert np.allclose(drawn.P.sum(axis=3), 1)
     assert np.allclose(drawn.beta.sum(axis=2), 1)
@@ -80,6 +80,7 @@ def test_draws_fit_the_predicted_counts_and_are_permissible(rng):
     assert np.abs(rho[:, 0].mean(axis=0) - v_hat[0] / v_hat[0].sum()).max() < 5 * 0.5 / 20
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_the_same_seed_gives_the_same_draws(rng):
     n, v_hat, _ = population(rng, 2, 3, 60)
     first, second = (
@@ -91,7 +92,7 @@ def test_the_same_seed_gives_the_same_draws(rng):
 
 def test_chains_that_did_not_converge_say_so(rng):
     n, v_hat, _ = population(rng, 3, 20, 3, N=10**5)
-    drawn = draw_pooled(n, v_hat, perks(3), 200, rng, from_population=True, seconds=1)
+    drawn = draw_pooled(n, v_hat, perks(3), 200, rng, from_population=True, seconds=0.2)
     assert drawn.P.shape == (200, 20, 3, 3)
     (warning,) = drawn.info["warnings"]
     assert "before they had converged: R-hat" in warning

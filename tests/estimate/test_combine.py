@@ -151,6 +151,7 @@ def test_numbers_are_of_one_matrix():
         tu.correct_counts(np.ones((2, 2)), [[10, 20], [30, 40]])
 
 
+@pytest.mark.usefixtures("few_draws", "one_batch")
 def test_mean_values_are_totals_over_units(frame):
     """Against the truth: the mean of each class's units lies within 5 standard errors."""
     audited = frame.sample(400, random_state=1)

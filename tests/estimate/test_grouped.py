@@ -179,6 +179,7 @@ def test_errors_of_groups_are_as_their_draws_say(rng):
     assert found.mean() < 1 + 5 / np.sqrt(len(found))
 
 
+@pytest.mark.usefixtures("one_batch")
 @pytest.mark.parametrize(("level", "pooling"), [(3.0, "partial"), (-2.0, "complete")])
 def test_signed_totals_of_small_groups_add_up_to_the_whole_without_groups(
     rng, level, pooling, monkeypatch

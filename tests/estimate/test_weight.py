@@ -107,6 +107,7 @@ def test_a_larger_population_s_totals(rng):
     assert same["lower"] == pytest.approx(own["lower"])
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_weights_by_every_engine_and_from_the_command_line(tmp_path, monkeypatch, rng):
     monkeypatch.chdir(tmp_path)
     table, test, *_ = survey(rng)

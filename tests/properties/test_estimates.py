@@ -107,6 +107,7 @@ def test_relabelling_permutes_the_answer(method):
             assert abs(one[original][name] - other[g][name]) < 0.06 * width
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("method", BAYESIAN)
 def test_nearly_perfect_predictions_change_next_to_nothing(method):
     n = 100_000 * np.eye(3, dtype=int)

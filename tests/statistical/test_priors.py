@@ -126,7 +126,7 @@ def test_weights_give_the_conjugate_answer(method, K):
 def test_jax_has_the_density_of_numpy(method, rng):
     """So what chains without gradient show of the density of a method holds for NUTS too."""
     jax = pytest.importorskip("jax")
-    for K in (2, 3, 5):
+    for K in (2, 3):  # JAX compiles each anew
         a, v_hat = alpha_of(K) + TESTS[K], np.array(V_HAT[K], float)
         prior = dirichlet_tilt(K).for_classes(K)
         it = Posterior(method, prior, a, a.sum(axis=1), v_hat, v_hat / v_hat.sum())

@@ -204,6 +204,7 @@ def tables(rng):
     return population, population.iloc[audited].assign(true=names[s[audited].astype(int)])
 
 
+@pytest.mark.usefixtures("few_draws", "short_chains")
 def test_next_is_a_work_list_with_the_pilot_in_it(rng, monkeypatch):
     monkeypatch.setattr(next_units, "FUTURES", 2)
     population, test_set = tables(rng)

@@ -105,6 +105,7 @@ def test_intervals_of_the_product_a_fourth_as_wide_are_a_breach(section):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     "section", ["real data", "values", "groups", "group rates", "audits", "scores", "periods"]
 )

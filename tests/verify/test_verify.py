@@ -73,8 +73,7 @@ def test_the_product_is_calibrated(case):
 
 
 # not (joint, transposed): v̂ has too few units for some of those test sets, which are refused
-PLANTED = [(case, bug) for case in CASES[:2] for bug in (one_more, transposed)]
-PLANTED += [(CASES[2], ten_more)]
+PLANTED = list(zip(CASES, (one_more, transposed, ten_more), strict=True))
 
 
 @pytest.mark.slow

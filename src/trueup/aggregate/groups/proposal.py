@@ -139,7 +139,8 @@ def _find_mode(
 def log_gamma(a: Floats, rng: Rng) -> Floats:
     """Draw the log of gamma variables: those of a small a are below the least float."""
     small = a < 1
-    x = np.log(rng.standard_gamma(a + small, dtype=a.dtype))
+    x = rng.standard_gamma(a + small, dtype=a.dtype)  # of short floats one in millions is 0
+    x = np.log(np.maximum(x, np.finfo(a.dtype).tiny))
     x -= rng.standard_exponential(a.shape, a.dtype) / a * small  # Γ(a) is Γ(a + 1) U^(1/a)
     return np.asarray(x)
 
