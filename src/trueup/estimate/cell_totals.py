@@ -259,8 +259,8 @@ def _unseen(cells: Cells, kept: dict[str, NDArray[Any]], counts: Counts) -> str 
     return (
         f"{share:.0%} of the total is in {units:,} units that are larger than nearly all audited "
         f"ones. How often such units are predicted wrongly is a guess, and most of the "
-        f"uncertainty about class {counts.classes[g]!r} comes from them. Audit them, the largest "
-        "first: draw the test set by size, or take them all."
+        f"uncertainty about class {counts.classes[g]!r} comes from them. Audit the largest of "
+        "them: draw units by size."
     )
 
 

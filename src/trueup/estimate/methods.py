@@ -181,7 +181,7 @@ def finish(
         "version": __version__,
     }
     warnings = cautions(counts, settings, periods, clusters)
-    half = any(x.startswith("Half of the total") for x in warnings)  # which says the same
+    half = any(x.startswith(("Half of the total", "Fewer than")) for x in warnings)  # say the same
     told = answer.info.get("warnings", ())
     warnings += [x for x in told if not (half and "larger than nearly all" in x)]
     n = int(counts.n.sum())

@@ -68,7 +68,7 @@ def _longer(est: Estimate, predictions: Any, test_set: Any, progress: Progress |
             "and a prior by name or Dirichlet.",
             hint="make it by correct(…, period=…), and add to it before `combine`.",
         )
-    if asked.get("score") is not None:
+    if asked.get("score"):
         raise OptionError(
             "A series with a score cannot be added to: its bands are those of all its periods.",
             hint="correct the whole table again, or make the series without `score`.",
