@@ -160,8 +160,8 @@ def test_naming_the_groups_as_strata_costs_no_precision(value, rng):
     """Ten regions with the same error rates, 30 of 1,000 units audited in each.
 
     Planted bug: a label for each predicted class and stratum, also where groups are the strata.
-    The squared error is then 10 times (totals: 4 times) that without naming the strata; 1.1
-    otherwise.
+    In six runs of four the squared error was then 3.5 to 10 times that without naming the strata,
+    and .8 to 1.2 times it otherwise.
     """
     N, squares, z = 10_000, {"j": [], None: []}, []
     for _ in range(more(4)):
