@@ -94,7 +94,7 @@ def test_bands_are_those_that_numpy_makes():
 def test_bands_of_groups_are_those_of_the_whole_side_by_side():
     """Added up over groups they are the whole's; over bands, the groups' own."""
     K, b = len(BANDED.classes), len(BY_BAND.starts)
-    assert 2 <= b < len(BANDED.bands.edges) + 1
+    assert 2 <= b < len(BANDED.bands.edges[0]) + 1
     for name in ("v_hat", "u_hat", "w_hat", "n", "t"):
         whole, found = getattr(BANDED.bands, name), getattr(BY_BAND.counts, name)
         merged = np.add.reduceat(whole.reshape(*whole.shape[:-1], K, -1), BY_BAND.starts, axis=-1)

@@ -85,7 +85,7 @@ def cell_counts(
         score = add(weighed, at, cell, s)[1] / np.maximum(v_hat, 1)
     return replace(
         whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J,
-        score=score, score_bands=S, edges=edges if J == 1 else None,
+        score=score, score_bands=S, edges=edges,
     )  # fmt: skip
 
 
@@ -137,16 +137,16 @@ def _stratum(figures: Figures, banded: bool) -> list[tuple[Hashable, ...]]:
 
 def _bands(
     population: Figures, audited: Figures, at: Integers, where: Integers, J: int, most: int
-) -> tuple[Integers, Integers, int, tuple[float, ...]]:
+) -> tuple[Integers, Integers, int, tuple[tuple[float, ...], ...]]:
     """Merge fine bands within each stratum: the band of every row of either table, B, and edges.
 
-    The edges are the lowest values of all bands but the first, in the last stratum.
+    The edges are the lowest values of all bands but the first, for each stratum.
     """
     fine, test = (
         np.array([part[-1] for part in figures.parts], dtype=object).astype(np.int64)
         for figures in (population, audited)
     )
-    cell, seen = np.zeros_like(at), np.full_like(where, -1)
+    cell, seen, edges = np.zeros_like(at), np.full_like(where, -1), []
     for j in range(J):
         mine, own = at == j, where == j
         every = in_order(np.unique(fine[mine]))
@@ -155,11 +155,11 @@ def _bands(
         units = np.bincount(i, population.units[mine], len(every)).astype(np.int64)
         sums = np.bincount(i, population.sums[mine], len(every)).astype(float)
         band = merge_bands(every, units, sums, most)
-        edges = tuple(lowest(int(x)) for x in every[np.flatnonzero(np.diff(band)) + 1])
+        edges.append(tuple(lowest(int(x)) for x in every[np.flatnonzero(np.diff(band)) + 1]))
         band_of = np.append(band, -1)
         cell[mine] = band_of[i]
         seen[own] = [band_of[place.get(int(band), -1)] for band in test[own]]
-    return cell, seen, int(cell.max()) + 1, edges
+    return cell, seen, int(cell.max()) + 1, tuple(edges)
 
 
 def lowest(fine: int) -> float:

@@ -1,15 +1,16 @@
 """Bands of the value within groups: the whole's own, a few side by side, counted in one scan."""
 
+from bisect import bisect_right
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueup.count.bands import cell_counts, fitting, lowest, merge_bands
+from trueup.count.bands import cell_counts, fitting, in_order, lowest, merge_bands
 from trueup.count.counts import Counts, split
 from trueup.count.matched import Both
-from trueup.count.parts import Figures, GroupBands, Parts, sorted_labels
+from trueup.count.parts import Figures, GroupBands, Label, Parts, sorted_labels
 from trueup.count.scores import most_bands, score_bands
 from trueup.errors import DataError
 from trueup.numerics.arrays import Floats, Integers
@@ -29,7 +30,8 @@ def count_group_bands(both: Both, groups: Parts, whole: Counts) -> GroupBands | 
 
     Where the values of groups are on different levels, bands are of the value relative to them.
     None if the whole has no bands, if there are too many groups or classes, or if the audited
-    values do not fit into the population's cells.
+    values do not fit into the population's cells. Every group is in one audit stratum; where the
+    whole has several, and bands in each, those of groups are made of pieces of them.
     """
     columns, cells, name = both.columns, whole.bands, "trueup band"
     value = columns.value
@@ -42,55 +44,64 @@ def count_group_bands(both: Both, groups: Parts, whole: Counts) -> GroupBands | 
     population, test_set = both.population.banded(name, value), both.test_set
     if groups.placed and columns.id is None:
         test_set = test_set.banded(name, value)
-    both, keys = replace(both, population=population, test_set=test_set), [*columns.by, name]
-    every, audited = _rows(both.every(keys), groups), None
-    found, own, moved = every, cells, False
-    if groups.placed:
-        audited = seen = _rows(both.audited(keys), groups)
-        level = every.levels(B)
-        if level.any():
-            found, seen = every.above(level), audited.above(level)
-            cells = cell_counts(found.alone(), seen.alone(), whole, banded=True)
-            cells = fitting(cells, both.overlap)
-            moved = cells is not None and cells.edges is not None
-    if moved and cells is not None:
-        every, audited, own = found, seen, cells
-    assert own.edges is not None
-    starts = _merged(own, K, most)
-    edges = np.array([own.edges[i - 1] for i in starts[1:]])
+    both = replace(both, population=population, test_set=test_set)
+    tables = Tables(both, groups, name)
+    every, audited = tables.every, tables.audited
+    level = every.levels(B) if audited is not None else np.zeros(B, np.int64)
+    found, seen = every, audited
+    if level.any() and audited is not None:
+        found, seen = every.above(level), audited.above(level)
+    own, pieces, moved = cells, Pieces(), False
+    if cells.strata > 1:
+        edges = found.edges(most)
+        pieces = found.pieces(every.inside(cells.edges), edges, (K, cells.v_hat.size // K))
+        every, audited = found, seen
+    else:
+        if level.any() and seen is not None:
+            relative = cell_counts(found.alone(), seen.alone(), whole, banded=True)
+            relative = fitting(relative, both.overlap)
+            if relative is not None and relative.edges is not None:
+                every, audited, own, moved = found, seen, relative, True
+        assert own.edges is not None
+        starts = _merged(own, K, most)
+        edges = np.array([own.edges[0][i - 1] for i in starts[1:]])
+        pieces = Pieces(starts * own.score_bands)
     every, audited = every.binned(edges), None if audited is None else audited.binned(edges)
-    counts = _counts(every, audited, groups, len(starts))
+    counts = _counts(every, audited, groups, len(edges) + 1)
     try:
         split(counts, both.overlap)
     except DataError:
         return None
-    return GroupBands(counts, starts * own.score_bands, K, relative=own if moved else None)
+    return GroupBands(counts, labels=K, relative=own if moved else None, **pieces._asdict())
 
 
-def count_group_strata(both: Both, groups: Parts, whole: Counts) -> GroupBands:
-    """Count every group by predicted class and audit stratum."""
+def count_group_strata(both: Both, groups: Parts, whole: Counts) -> GroupBands | None:
+    """Count every group by predicted class and by the audit strata that cut through groups.
+
+    The audited units of a group and predicted class that are in one stratum are a random sample of
+    it. So strata within which a group lies as a whole are no labels of their own.
+    """
     columns, cells = both.columns, whole.bands
-    within = columns.drawn_within
+    within = [i for i, name in enumerate(columns.drawn_within) if name not in columns.by]
+    if not within:
+        return count_group_bands(both, groups, whole)
     assert cells is not None
-    keys = [*dict.fromkeys((*columns.by, *within))]  # a group may be a stratum
-    every, audited = both.every(keys), both.audited(keys) if groups.placed else None
-    at = [keys.index(name) for name in within]
-    labels = sorted_labels(tuple(key[i] for i in at) for key in every.keys)
-    stratum = {label: j for j, label in enumerate(labels)}
-
-    def numbered(tally: Tally) -> Rows:
-        """Replace the columns of the stratum by its number, as if it were a band."""
-        group, classes = slice(len(columns.by)), slice(len(keys), None)
-        found = [stratum[tuple(key[i] for i in at)] for key in tally.keys]
-        rows = [(*key[group], j, *key[classes]) for key, j in zip(tally.keys, found, strict=True)]
-        return _rows(replace(tally, keys=rows), groups)
-
+    tables = Tables(both, groups)
+    every, audited = tables.every, tables.audited
+    cut = [tuple(label[i] for i in within) for label in tables.strata]
+    labels = sorted_labels(cut)
+    label = np.array([labels.index(x) for x in cut])
+    every = every._replace(band=label[every.stratum])
+    if len({*zip(every.group.tolist(), every.band.tolist(), strict=True)}) == len(groups.labels):
+        return count_group_bands(both, groups, whole)
     J, K = len(labels), whole.K
-    size = cells.v_hat.size // K
-    known = None if audited is None else numbered(audited)
-    counts = _counts(numbered(every), known, groups, J)
+    known = None if audited is None else audited._replace(band=label[audited.stratum])
+    counts = _counts(every, known, groups, J)
     split(counts, both.overlap, [" / ".join(map(str, label)) for label in groups.labels])
-    return GroupBands(counts, np.arange(J) * (size // J), K * J, alike=False)
+    each = np.repeat(label, cells.v_hat.size // (K * len(label)))  # the label of each of its bands
+    pieces = np.argsort(each, kind="stable")
+    starts = np.searchsorted(each[pieces], np.arange(J))
+    return GroupBands(counts, starts, K * J, alike=False, pieces=pieces)
 
 
 def group_score_bands(
@@ -134,10 +145,22 @@ def _merged(cells: Counts, K: int, most: int) -> Integers:
     return np.flatnonzero(np.diff(band, prepend=-1))
 
 
+class Pieces(NamedTuple):
+    """How the whole's bands make up those of groups; see `GroupBands`."""
+
+    starts: Integers = np.zeros(1, np.int64)
+    pieces: Integers | None = None
+    weight: Floats | None = None
+
+
 class Rows(NamedTuple):
-    """A group-by of groups: for each row its group, below 0 if it has none, and its band."""
+    """A group-by of groups: for each row its group, its audit stratum and its band.
+
+    The group is below 0 if the population does not have it.
+    """
 
     group: Integers
+    stratum: Integers
     band: Integers
     figures: Figures
 
@@ -164,23 +187,80 @@ class Rows(NamedTuple):
         """Return the rows as those of the whole, with bands."""
         return replace(self.figures, parts=[(int(band),) for band in self.band])
 
+    def values(self) -> Floats:
+        """Return the value above which the fine band of each row begins."""
+        begin = {band: lowest(band) for band in np.unique(self.band).tolist()}
+        return np.array([begin[band] for band in self.band.tolist()])
+
     def binned(self, edges: Floats) -> "Rows":
         """Return the rows with the number of edges that a fine band is above."""
-        begin = {band: lowest(band) for band in np.unique(self.band).tolist()}
-        values = np.array([begin[band] for band in self.band.tolist()])
-        return self._replace(band=np.searchsorted(edges, values, side="right"))
+        return self._replace(band=np.searchsorted(edges, self.values(), side="right"))
+
+    def inside(self, edges: tuple[tuple[float, ...], ...]) -> Integers:
+        """Return the cell of each row in its predicted class: strata, and bands of each."""
+        B, values = 1 + max(map(len, edges)), self.values()
+        each = zip(self.stratum.tolist(), values.tolist(), strict=True)
+        return np.array([j * B + bisect_right(edges[j], y) for j, y in each], dtype=np.int64)
+
+    def edges(self, most: int) -> Floats:
+        """Return the least values of all bands but the first, of at most about `most`."""
+        fine = in_order(np.unique(self.band))
+        place = {band: i for i, band in enumerate(fine.tolist())}
+        i = np.array([place[band] for band in self.band.tolist()], dtype=np.int64)
+        units = np.bincount(i, self.figures.units, len(fine)).astype(np.int64)
+        sums = np.bincount(i, self.figures.sums, len(fine)).astype(float)
+        band = merge_bands(fine, units, sums, most)
+        return np.array([lowest(x) for x in fine[np.flatnonzero(np.diff(band)) + 1].tolist()])
+
+    def pieces(self, cell: Integers, edges: Floats, shape: tuple[int, int]) -> Pieces:
+        """Cut the whole's cells, that of each row, at the edges: (predicted class, cells).
+
+        A cell's units are alike, so a piece has its part of them whatever their true class.
+        """
+        band, size = self.binned(edges).band, shape[1]
+        which, at = np.unique(band * size + cell, return_inverse=True)
+        units = np.zeros((shape[0], len(which)))
+        np.add.at(units, (self.figures.at[-1], at), self.figures.units)
+        every = np.zeros(shape)
+        np.add.at(every, (self.figures.at[-1], cell), self.figures.units)
+        weight = units / np.maximum(every[:, which % size], 1)
+        starts = np.searchsorted(which // size, np.arange(len(edges) + 1))
+        return Pieces(starts, which % size, weight)
 
 
-def _rows(tally: Tally, groups: Parts) -> Rows:
-    """Return a tally by (*by, band, [true,] predicted) in numbers."""
-    place: dict[Hashable, int] = {label: i for i, label in enumerate(groups.labels)}
-    at: dict[Hashable, int] = {label: g for g, label in enumerate(groups.counts.classes)}
-    B = len(groups.columns)
-    group = np.array([place.get(key[:B], -1) for key in tally.keys], dtype=np.int64)
-    band = np.array([key[B] for key in tally.keys], dtype=np.int64)
-    classes = np.array([[at[x] for x in key[B + 1 :]] for key in tally.keys], dtype=np.int64)
-    figures = Figures([()] * len(group), tuple(classes.T), tally.units, tally.sums, tally.squares)
-    return Rows(group, band, figures)
+class Tables:
+    """Both tables in rows by group, audit stratum and, with its name, band of the value."""
+
+    def __init__(self, both: Both, groups: Parts, band: str | None = None) -> None:
+        columns = both.columns
+        keys = [*dict.fromkeys((*columns.by, *columns.drawn_within))]  # a group may be a stratum
+        self.groups, self.at = groups, [keys.index(name) for name in columns.drawn_within]
+        self.parts = len(keys)
+        keys += [band] if band else []
+        every = both.every(keys)
+        self.strata = sorted_labels(map(self._stratum, every.keys))
+        self.every = self._rows(every, band is not None)
+        self.audited = None
+        if groups.placed:
+            self.audited = self._rows(both.audited(keys), band is not None)
+
+    def _stratum(self, key: Label) -> Label:
+        return tuple(key[i] for i in self.at)
+
+    def _rows(self, tally: Tally, banded: bool) -> Rows:
+        """Return a tally by (*by, *strata, [band,] [true,] predicted) in numbers."""
+        groups, parts = self.groups, self.parts + banded
+        place: dict[Label, int] = {label: i for i, label in enumerate(groups.labels)}
+        strata: dict[Label, int] = {label: j for j, label in enumerate(self.strata)}
+        at: dict[Hashable, int] = {label: g for g, label in enumerate(groups.counts.classes)}
+        B = len(groups.columns)
+        group = np.array([place.get(key[:B], -1) for key in tally.keys], dtype=np.int64)
+        stratum = np.array([strata[self._stratum(key)] for key in tally.keys], dtype=np.int64)
+        fine: list[Any] = [key[self.parts] if banded else 0 for key in tally.keys]
+        classes = np.array([[at[x] for x in key[parts:]] for key in tally.keys], dtype=np.int64)
+        sums = tally.units, tally.sums, tally.squares
+        figures = Figures([()] * len(group), tuple(classes.T), *sums)
+        return Rows(group, stratum, np.array(fine, dtype=np.int64), figures)
 
 
 def _counts(every: Rows, audited: Rows | None, groups: Parts, b: int) -> Counts:

@@ -69,10 +69,12 @@ class Parts:
 class GroupBands:
     """Counts of groups by cell (B, L·b), and the first band of the whole in each of the b bands.
 
-    Bands of the value belong to one label. Audit strata (`drawn_within`) and bands of the score are
-    `labels` of their own, K times as many as there are of them; audited units are `alike` those of
-    their group, but not in strata. Where the values of groups are on different levels, bands are
-    `relative` to them: these are the cells of the whole in such bands.
+    Bands of the value belong to one label. Audit strata (`drawn_within`) that cut through groups
+    and bands of the score are `labels` of their own, K times as many as there are of them; audited
+    units are `alike` those of their group, but not where strata cut through it. Where the values of
+    groups are on different levels, bands are `relative` to them: these are the cells of the whole
+    in such bands. The whole's bands need not stand side by side: `pieces` are those that `starts`
+    counts, and `weight` (L, pieces) is the part of its units that each holds.
     """
 
     counts: Counts
@@ -80,6 +82,17 @@ class GroupBands:
     labels: int
     alike: bool = True
     relative: Counts | None = None
+    pieces: Integers | None = None
+    weight: Floats | None = None
+
+    def merged(self, theta: Floats) -> Floats:
+        """Add up the whole's cells (…, L, bands) to those of groups (…, L·b)."""
+        if self.pieces is not None:
+            theta = theta[..., self.pieces]
+        if self.weight is not None:
+            theta = theta * self.weight
+        found = np.add.reduceat(theta, self.starts, axis=-1)
+        return np.asarray(found.reshape(*found.shape[:-2], -1))
 
 
 @dataclass(frozen=True, eq=False)

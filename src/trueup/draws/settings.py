@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trueup.count.names import FROM_POPULATION as FROM_POPULATION
+from trueup.count.parts import GroupBands
 from trueup.errors import OptionError
-from trueup.numerics.arrays import Floats, Integers, Progress, Rng, as_floats, fresh_seed
+from trueup.numerics.arrays import Floats, Progress, Rng, as_floats, fresh_seed
 from trueup.prior import Concentrations, Regression, resolve_prior
 
 DESIGNS = (*FROM_POPULATION, "by_class", "shifted")
@@ -55,7 +56,7 @@ class Settings:
     regression: Regression | None = None
     executor: Executor | None = None
     seconds: float = SECONDS  # for chains; what does not need them takes less
-    starts: Integers | None = None  # the first of the whole's bands in each of the groups'
+    banded: GroupBands | None = None  # how the whole's cells make up those of groups
 
     @property
     def from_population(self) -> bool:

@@ -26,7 +26,7 @@ class Answer:
 
     `beta` (R, K) are the base rates, on each draw, of the units that were not audited; `M`
     (R, K, L) all units of the population by true and predicted class. `cells` (R, K, L·b) is P over
-    cells of the value, if groups need it (`Settings.starts`).
+    cells of the value, if groups need it (`Settings.banded`).
     """
 
     draws: Floats | None = None

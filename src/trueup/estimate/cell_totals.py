@@ -143,7 +143,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
         info["warnings"].append(told)
     scale = np.maximum(beta[order][:, :, None], 1e-300)
     cells_P = None
-    if settings.starts is not None:
+    if settings.banded is not None:
         merged = kept["merged"]
         cells_P = merged.reshape(-1, K, merged.shape[-1])[order] / scale
     M = kept["M"].reshape(-1, K, L)[order]
@@ -228,9 +228,8 @@ def _sweep(
     M, u_gl = allocate_cells(c, cells.v, cells.u, cells.w, settings.rng)
     theta = c * rho[:, None]
     merged = theta[:, :, 0, :0]
-    if settings.starts is not None:
-        flat = theta.reshape(*theta.shape[:2], L, -1)
-        merged = np.add.reduceat(flat, settings.starts, axis=3).reshape(*theta.shape[:2], -1)
+    if settings.banded is not None:
+        merged = settings.banded.merged(theta.reshape(*theta.shape[:2], L, -1))
     theta, right = cells.by_label(theta, L), cells.basis.right
     over = cells.basis.over
     large = u_gl[..., :0] if over is None else np.where(over[0] > 0, u_gl, 0.0)

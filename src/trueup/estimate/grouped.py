@@ -52,8 +52,8 @@ def estimate_parts(
         strata, info = _strata(found.strata, settings, pooling)
     else:
         banded = found.banded
-        starts = None if banded is None or banded.relative is not None else banded.starts
-        strata = [_alone(counts, replace(settings, starts=starts))]
+        inside = None if banded is None or banded.relative is not None else banded
+        strata = [_alone(counts, replace(settings, banded=inside))]
         info = strata[0].info
     if found.strata.columns:
         info = info | {"pooling": pooling, "strata": len(found.strata.labels)}
@@ -153,7 +153,7 @@ def _groups(
             data = _data(banded.counts, slice(None), settings.overlap)
             inside = one
             if banded.relative is not None:  # how classes depend on values within groups
-                of_groups = replace(settings, starts=banded.starts)
+                of_groups = replace(settings, banded=banded)
                 inside = _alone(replace(counts, bands=banded.relative), of_groups)
             assert inside.cells is not None
             whole = Whole(inside.cells, inside.beta, one.u)
