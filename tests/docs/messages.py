@@ -116,6 +116,8 @@ def _options() -> Iterator[str]:
     yield raised(tu.correct_counts, *counts, draws=10)
     yield raised(tu.correct_counts, *counts, prior=tu.Dirichlet([1, 2, 3]))
     yield raised(tu.correct_counts, [4, 1], [10, 90])
+    nothing = tu.Dirichlet(1.0, 1e-12)
+    yield raised(tu.correct_counts, *counts, prior=nothing, design="shifted", method="full")
     yield raised(tu.correct_counts, [[4, 1, 2], [2, 3, 1]], [10, 90, 9], method="inverse")
     yield raised(tu.correct, *_files(), drawn_within="region", strata="region")
     yield raised(tu.correct, *_files(), drawn_within="region", design="shifted")
@@ -178,8 +180,8 @@ def _periods() -> Iterator[str]:
     scores = [x.with_columns(p=pl.int_range(pl.len()) % 7) for x in (pl.DataFrame(table), both)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        est = tu.correct(*scores, **options, score="p")
-    yield raised(est.add, scores[0])
+        scored = tu.correct(*scores, **options, score="p")
+    yield raised(scored.add, scores[0])
     yield raised(est.add, pl.DataFrame(table), seed=3)
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))

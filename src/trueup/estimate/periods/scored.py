@@ -80,7 +80,7 @@ def learn_scores(
     audited = counts.n.any(axis=(1, 2)) if settings.from_population else slice(None)
     cells = replace(whole.bands, v_hat=counts.v_hat[audited].sum(axis=0))
     pool = replace(whole, v_hat=by_class(cells.v_hat, whole.K), bands=cells)
-    answer = METHODS[settings.method](pool, replace(settings, starts=banded.starts))
+    answer = METHODS[settings.method](pool, replace(settings, banded=banded))
     assert answer.cells is not None
     assert answer.beta is not None
     x = np.maximum(answer.cells, LEAST)
