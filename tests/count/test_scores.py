@@ -121,7 +121,7 @@ def test_a_constant_score_is_told_and_changes_nothing(rng):
         ({"score": "p", "by": "unit", "design": "by_class"}, "`score` with `by` needs design"),
         ({"score": "p", "strata": "unit"}, "combined with `strata`"),
         ({"score": "p", "drawn_within": "unit"}, "combined with `drawn_within`"),
-        ({"score": "p", "period": "unit"}, "combined with `period`"),
+        ({"score": "p", "period": "unit"}, "up to 2,000 periods"),
         ({"score": "p", "count": "unit"}, "combined with `count`"),
         ({"score": "p", "P": np.eye(3)}, "combined with `P`"),
         ({"score": "p", "method": "inverse"}, "'inverse' cannot use `score`"),

@@ -169,6 +169,8 @@ def _periods() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         est = tu.correct(pl.DataFrame(table), both, **options)
+    days = pl.DataFrame({"month": range(2001), "predicted": ["a", "b", "b"] * 667})
+    yield raised(tu.correct, days, days[:3].with_columns(true="predicted"), period="month")
     with_drift = {"period": "month", "drift": 0.5}
     yield raised(tu.correct, pl.DataFrame(table), both, **with_drift)
     elsewhere = {"design": "shifted", "drift": 0.01, "period": "month"}

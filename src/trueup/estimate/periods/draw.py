@@ -26,7 +26,7 @@ from trueup.numerics.dirichlet import draw_dirichlet
 PARTICLES = 1000
 """Draws of the error rates; those of the base rates and units share them out."""
 WORK = 1.2e8
-"""Draws of P, times periods, times K³, that are not more than about ten seconds of work."""
+"""Draws of P, times periods, times K²L, that are not more than about ten seconds of work."""
 UNLIKE, SOME = 30.0, 100
 """Chi² of a period's predictions, at the best base rates, that is beyond chance under 98 of so many
 draws of the error rates."""
@@ -77,7 +77,8 @@ def draw_periods(
     rest, known = split(counts, settings.overlap)
     rng, R = settings.rng, settings.draws
     v, a = rest.v_hat.astype(float), counts.n.sum(axis=2) * float(settings.from_population)
-    size = _size(len(at), counts.K, PARTICLES)
+    labels = counts.K if scored is None else scored.counts.v_hat.shape[1]
+    size = _size(len(at), counts.K**2 * labels, PARTICLES)
     seen = len(at) - assumed.ahead
     one, P, moves, bands = _rates(counts, at, settings, size, assumed, scored)
     _tell(settings, 0.3)
@@ -89,11 +90,12 @@ def draw_periods(
     for done in range(0, R, size):
         some.append(path.draw(rng))
         _tell(settings, 0.4 + 0.6 * min((done + size) / R, 1.0))
-    P, fine = (np.concatenate([x] * len(some))[:R] for x in (P, fine))
+    P = np.concatenate([P] * len(some))[:R]
     beta = np.concatenate(some)[:R]
-    u, M = _allocated(beta, fine, counts, rest, units, settings, assumed.panel)
+    bands = None if bands is None else np.concatenate([bands] * len(some))[:R]
+    u, M = _allocated(beta, P, bands, counts, rest, units, settings, assumed.panel)
     M += 0 if rest is counts else counts.n
-    unlike = _unlike(one[: _size(seen, counts.K, SOME)], v[:seen])
+    unlike = _unlike(one[: _size(seen, counts.K**3, SOME)], v[:seen])
     return Series(
         u + known, M.sum(axis=3), M.sum(axis=1), P if P.ndim == 3 else None, float(min(size, R)),
         sigma, moves, unlike, _above(P[: 4 * SOME], v),
@@ -154,8 +156,8 @@ def _rates(
     return one, of_periods, drift.in_points(P, step), bands
 
 
-def _size(T: int, K: int, most: int) -> int:
-    return int(np.clip(WORK / (T * K**3), 100, most))
+def _size(T: int, each: int, most: int) -> int:
+    return int(np.clip(WORK / (T * each), 100, most))
 
 
 def _tell(settings: Settings, share: float) -> None:
@@ -191,6 +193,7 @@ def _unlike(P: Floats, v: Floats) -> list[int]:
 def _allocated(
     beta: Floats,
     P: Floats,
+    bands: Floats | None,
     counts: Counts,
     rest: Counts,
     v: NDArray[Any],
@@ -199,15 +202,16 @@ def _allocated(
 ) -> tuple[Floats, NDArray[Any]]:
     """Share out the units v of every period by its base rates (R, T, K) and error rates.
 
-    Return their counts or totals (R, T, K), and the units by predicted class too (R, T, K, L).
+    Rates P are spread over `bands` of the score, if there are any. Return the units' counts or
+    totals (R, T, K), and the units by predicted class too (R, T, K, L).
     """
     rng = settings.rng
     audited = None
     if settings.values_carry and counts.t is not None:
         audited = Audited(counts.n, counts.t, counts.t2)
     carried, T = _Carried(panel, rng), beta.shape[1]
-    M = np.stack([carried.allocate(_columns(beta, P, t), v[t]) for t in range(T)], axis=1)
-    M = by_class(M, counts.K)
+    each = (carried.allocate(_columns(beta, P, t, bands), v[t]) for t in range(T))
+    M = np.stack([by_class(units, counts.K) for units in each], axis=1)
     if rest.u_hat is None:
         return M.sum(axis=3).astype(float), M
     w_hat = np.stack([squares(rest.part(t)) for t in range(T)])
@@ -219,9 +223,10 @@ def _allocated(
     return u, M
 
 
-def _columns(beta: Floats, P: Floats, t: int) -> Floats:
-    """Pr(true | predicted) in period t, (R, K, L)."""
-    c = beta[:, t, :, None] * (P if P.ndim == 3 else P[:, t])
+def _columns(beta: Floats, P: Floats, t: int, bands: Floats | None) -> Floats:
+    """Pr(true | predicted) in period t, (R, K, L), or given the band of the score too."""
+    now = P if P.ndim == 3 else P[:, t]
+    c = beta[:, t, :, None] * (now if bands is None else spread(now, bands))
     return np.asarray(c / c.sum(axis=1, keepdims=True))
 
 

@@ -25,6 +25,8 @@ from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats, Integers
 from trueup.text import listed, p_text, spelt
 
+MOST_PERIODS = 2_000
+"""Days of five years; a series of more would take minutes."""
 LIKELY = 0.05
 """Audits that differ with a smaller p-value: that is said, and wrong predictions of a class are
 shared out in each period as in its own audits, not as in all."""
@@ -44,6 +46,12 @@ def estimate_periods(
     """Estimate every period, in the order of time, and the whole as their sum."""
     groups = found.groups
     _check(settings, panel, drift)
+    if len(groups.labels) > MOST_PERIODS:
+        raise OptionError(
+            f"A series has up to {MOST_PERIODS:,} periods; {groups.columns[0]!r} has "
+            f"{len(groups.labels):,}.",
+            hint="is it the right column? Join periods, or take them as groups (`by`).",
+        )
     counts, at, order = in_order(found, settings, drift)
     labels = [groups.labels[t] for t in order]
     audits = np.flatnonzero(counts.n.any(axis=(1, 2)))
