@@ -271,7 +271,7 @@ def giants(rng, number, N=12_000, n=600):
     size = rng.normal(0, 1, N) + 0.8 * (1 - s)
     rises = rng.random(N) < 1 / (1 + np.exp(0.5 - size))
     s_hat = np.where(s == 1, rng.random(N) < 0.95, rises).astype(int)
-    size[:number], s[:number], s_hat[:number] = 5.5 + rng.normal(0, 0.3, number), 1, 1
+    size[:number], s[:number], s_hat[:number] = 6 + rng.normal(0, 0.3, number), 1, 1
     population = pd.DataFrame({"predicted": s_hat, "y": np.exp(size)})
     some = rng.choice(N, n, replace=False)
     return population, population.iloc[some].assign(true=s[some]), np.exp(size)[s == 0].sum()
@@ -282,12 +282,12 @@ def test_giants_beyond_the_audited_units_are_told(rng):
     """Planted bug: trends that go on as before beyond them, which no message then tells of."""
     told = {0: 0, 12: 0}
     for number in told:
-        for _ in range(3):
+        for _ in range(5):
             population, test_set, _ = giants(rng, number)
             est = tu.correct(population, test_set, value="y", draws=400, seed=1)
             told[number] += any("larger than nearly all" in x for x in est.info["warnings"])
-    assert told[12] >= 2
-    assert told[0] <= 1
+    assert told[12] >= 3
+    assert told[0] <= 2
 
 
 @pytest.mark.usefixtures("short_chains", "few_draws")
