@@ -1,6 +1,9 @@
 """What must hold for every input: permissible, additive, scaled, seeded, relabelled."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,3 +125,30 @@ def test_signed_values_have_no_bound_and_info_says_so():
     assert est.info["signed"] is True
     assert (est.draws < 0).any()
     assert np.allclose(est.draws.sum(axis=1), -30.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"id": "unit"}, {"by": "g"}, {"drawn_within": "g"}, {"signed": True}, {"score": "p"}],
+    ids=lambda x: next(iter(x), "plain"),
+)
+def test_the_unit_of_the_value_does_not_matter(options, rng, short_chains):
+    """Bands once had fixed edges, and groups were fitted to within a fixed number of euros."""
+    options = {"draws": 100, "seed": 1, "value": "y", **options}
+    N, signed = 2000, options.pop("signed", False)
+    true, p = rng.integers(2, size=N), rng.random(N)
+    y = np.exp(rng.standard_normal(N) + true) * np.where(signed & (rng.random(N) < 0.3), -1, 1)
+    units = pd.DataFrame({"unit": np.arange(N), "g": rng.integers(3, size=N), "p": p, "y": y})
+    units["predicted"] = np.where(rng.random(N) < 0.8, true, 1 - true)
+    audited = units.assign(true=true).iloc[rng.permutation(N)[:150]]
+    if "id" in options:
+        audited = audited[["unit", "true"]]
+    found = []
+    for scale in (1.0, 1000.0, 1 / 3, 1e-7):
+        test_set = audited.assign(y=scale * audited["y"]) if "y" in audited else audited
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tu.TrueupWarning)
+            est = tu.correct(units.assign(y=scale * units["y"]), test_set, **options)
+        found.append(est.draws / scale)
+    for draws in found[1:]:
+        assert draws == pytest.approx(found[0], rel=1e-6, abs=1e-6)

@@ -163,7 +163,10 @@ def _bands(
 
 
 def lowest(fine: int) -> float:
-    """Return the value above which a fine band begins; see `read.table`."""
+    """Return the value above which a fine band without a phase begins; see `read.table`.
+
+    With a phase it is that value but for a factor, and orders bands all the same.
+    """
     if fine > NEGATIVE // 2:
         return -float(2.0 ** ((fine - NEGATIVE + 0.5) / 4.0))
     return -LEAST_VALUE if fine == ZERO else float(2.0 ** ((fine - 0.5) / 4.0))

@@ -44,8 +44,10 @@ class Counts:
     score: Floats | None = None  # (L·J·B·S,) mean score of each cell of `bands`, if it has any
     score_bands: int = 1  # S, bands of the score within each predicted label and band of the value
     within: Counts | None = None  # of strata: the test set may have any number of units in each
-    # of `bands`: the least value of all bands but the first, in each audit stratum
+    # of `bands`: the least value of all bands but the first, in each audit stratum, but for a
+    # factor: fine bands begin at a `phase` (`Table.banded`)
     edges: tuple[tuple[float, ...], ...] | None = None
+    phase: float = 0.0
     free: tuple[
         str, ...
     ] = ()  # of `bands`: what a random test set has at random, "scores", "others"

@@ -77,7 +77,7 @@ def gather_groups(
     # rows without a stratum are left out of groups too
     extra = tuple(name for name in columns.drawn_within if by and name not in by)
     parts, test_parts = (*parts, *extra), (*test_parts, *extra)
-    alone = None
+    alone, phase = None, 0.0
     apart = value is not None or columns.drawn_within or score
     if by and apart and not strata:  # the whole as if nobody had asked for groups
         alone = gather_groups(
@@ -85,9 +85,10 @@ def gather_groups(
             missing=missing, bands=bands or bool(score), design=design,
         )  # fmt: skip
     elif bands and value is not None:
-        population = population.banded(BAND, value)
+        phase = Both(population, test_set, columns, missing, overlap).phase()
+        population = population.banded(BAND, value, phase)
         if columns.id is None:
-            test_set = test_set.banded(BAND, value)
+            test_set = test_set.banded(BAND, value, phase)
         parts = test_parts = (*parts, BAND)
     fineness = 0
     if score and (alone is None or value is None):
@@ -178,6 +179,7 @@ def gather_groups(
                 cells = replace(cells, free=("scores",))
     if bands and overlap and valued and one_band(cells, found.whole.L):
         notes += strange_values(*fine, test_set.name, scored=bool(fineness))
+    cells = cells if cells is None else replace(cells, phase=phase)
     return replace(found, whole=alone.whole if alone else replace(found.whole, bands=cells))
 
 

@@ -48,6 +48,29 @@ class Both:
         valued = has_values(self.population, self.test_set, columns)
         return self.test_set.tally(keys, columns.value if valued else None, **self._how)
 
+    def phase(self) -> float:
+        """Where the fine bands of the value begin: with the audited values, whatever their unit.
+
+        It is the fraction of 4 log2 of their root mean square. So bands of values in thousands hold
+        the same units as those of values in single ones, and totals scale exactly.
+        """
+        columns, value = self.columns, self.columns.value
+        assert value is not None
+        if columns.id is None or self.test_set.kinds().get(value, "other") in NUMBERS:
+            found = self.test_set.tally([columns.true], value, missing="leave_out")
+            size = np.sqrt(found.squares.sum() / found.units.sum())
+        else:
+            ids = [plain(row[0]) for row in self.test_set.rows([columns.id])]
+            among = written_as(
+                [i for i in ids if i is not None], self.population.kinds()[columns.id]
+            )
+            rows = self.population.rows([columns.id], value=value, id=columns.id, among=among)
+            values = np.abs([float(y) for _, y in rows if y is not None])
+            values = values[np.isfinite(values)]
+            most = values.max(initial=0.0)  # squares may be too large for a float
+            size = most * np.sqrt(np.mean((values / most) ** 2)) if most else 0.0
+        return float(4.0 * np.log2(size) % 1.0) if size > 0.0 else 0.0
+
 
 def matched_tally(
     population: Table,

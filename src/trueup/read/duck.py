@@ -26,6 +26,7 @@ from trueup.read.table import (
     Rows,
     Score,
     Table,
+    least_value,
 )
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "BIGNUM"}
@@ -45,9 +46,10 @@ class DuckTable(Table):
         above = " + ".join(f"({x} > {literal(float(edge))})::BIGINT" for edge in edges) or "0"
         return self._with(name, (column,), f"(CASE WHEN ({x} - {x}) = 0 THEN {above} END)")
 
-    def _banded(self, name: str, value: str) -> DuckTable:
+    def _banded(self, name: str, value: str, phase: float) -> DuckTable:
         y = self._number(value)
-        size = f"TRY_CAST(4 * log2(abs({y}) + {LEAST_VALUE}::DOUBLE) AS SMALLINT)"
+        size = f"4 * log2(abs({y}) + {least_value(phase)}::DOUBLE) - {phase}::DOUBLE"
+        size = f"TRY_CAST({size} AS SMALLINT)"
         band = f"coalesce({size} + ({y} < 0)::SMALLINT * {NEGATIVE}::SMALLINT, {NO_BAND})"
         return self._with(name, self._sources(value), band)
 

@@ -79,8 +79,9 @@ class FrameTable(Table):
         made.work_list = self.work_list
         return made
 
-    def _banded(self, name: str, value: str) -> FrameTable:
-        table = self._coded(name, value_band(nw.col("trueup_x")), {"trueup_x": self._double(value)})
+    def _banded(self, name: str, value: str, phase: float) -> FrameTable:
+        band = value_band(nw.col("trueup_x"), phase)
+        table = self._coded(name, band, {"trueup_x": self._double(value)})
         band = nw.col(name).fill_null(NO_BAND)
         return FrameTable(table._frame.with_columns(band).to_native(), self.name)
 

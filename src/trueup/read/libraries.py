@@ -9,7 +9,15 @@ import narwhals.stable.v2 as nw
 
 from trueup.errors import DataError, TrueupError
 from trueup.read.columns import Kind
-from trueup.read.table import ABOVE, BELOW, LEAST_VALUE, NEGATIVE, NEGATIVE_SCORE, Table
+from trueup.read.table import (
+    ABOVE,
+    BELOW,
+    LEAST_VALUE,
+    NEGATIVE,
+    NEGATIVE_SCORE,
+    Table,
+    least_value,
+)
 
 
 @contextmanager
@@ -50,9 +58,9 @@ def kind_of(dtype: Any) -> Kind:
     return "text" if isinstance(dtype, nw.String | nw.Categorical | nw.Enum) else "other"
 
 
-def value_band(x: Any) -> Any:
+def value_band(x: Any, phase: float) -> Any:
     """Return the fine band of a value; see `Table.banded`."""
-    size = ((x.abs() + LEAST_VALUE).log(2) * 4.0).round(0)
+    size = ((x.abs() + least_value(phase)).log(2) * 4.0 - phase).round(0)
     return size + nw.when(x < 0.0).then(float(NEGATIVE)).otherwise(0.0)
 
 

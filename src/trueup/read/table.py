@@ -144,20 +144,20 @@ class Table:
         """Return the table with a column of bins: how many of the edges a value is above."""
         raise NotImplementedError
 
-    def banded(self, name: str, value: str) -> Table:
+    def banded(self, name: str, value: str, phase: float = 0.0) -> Table:
         """Return the table with a column of fine bands of its value: a fourth of an octave each.
 
-        4 log2|y| to the nearest whole number, plus NEGATIVE for a negative value. Values of 0 have
-        a band of their own, ZERO, and unusable values NO_BAND. Edges are at odd eighths of an
-        octave, where hardly any value lies, so that engines whose logarithms differ in the last
-        digit agree.
+        4 log2|y| − `phase` to the nearest whole number, plus NEGATIVE for a negative value. Values
+        of 0 have a band of their own, ZERO, and unusable values NO_BAND. Edges are where hardly any
+        value lies (without a phase at odd eighths of an octave), so that engines whose logarithms
+        differ in the last digit agree.
         """
         check_value_kind(self, value, self.kinds()[value])
-        table = self._banded(name, value)
+        table = self._banded(name, value, phase)
         table.work_list = self.work_list
         return table
 
-    def _banded(self, name: str, value: str) -> Table:
+    def _banded(self, name: str, value: str, phase: float) -> Table:
         raise NotImplementedError
 
     def weighted(self, name: str, value: str, weight: str) -> Table:
@@ -196,6 +196,11 @@ class Table:
     def native(self) -> Callable[..., Any]:
         """The function that makes a dataframe of the user's own kind; it can be pickled."""
         return local_frame
+
+
+def least_value(phase: float) -> float:
+    """Return what is added to a value before its logarithm, so that 0 is in the band ZERO."""
+    return float(LEAST_VALUE * 2.0 ** (phase / 4.0))
 
 
 def score_of(band: NDArray[np.int64], fineness: int = 8) -> NDArray[np.float64]:

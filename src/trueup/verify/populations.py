@@ -111,13 +111,21 @@ def valued(what: str, factor: float, sigma: float, rng: Rng, N: int = 20_000) ->
     """Return lognormal values: misclassified units (`error`) or a class `factor` times as large.
 
     `signed` are profits: a third of the units lose, misclassified ones `factor` times as much.
-    With `rising`, the log odds of a false positive rise by `factor` per standard deviation of size.
+    With `rising`, the log odds of a false positive rise by `factor` per standard deviation of size;
+    with `giants` by 1.2, but for the `factor` largest units, a tenth of the total in all: they are
+    of the common class, and classified right.
     """
-    if what == "rising":
+    if what in ("rising", "giants"):
         z, s = rng.standard_normal(N), (rng.random(N) < 0.12).astype(int)
-        wrong = np.where(s == 1, 0.15, 1 / (1 + np.exp(4.5 - factor * z)))
+        y, rise = np.exp(sigma * z), factor if what == "rising" else 1.2
+        wrong = np.where(s == 1, 0.15, 1 / (1 + np.exp(4.5 - rise * z)))
+        if what == "giants":
+            largest = np.argsort(z)[-int(factor) :]
+            s[largest], wrong[largest] = 0, 0.0
+            others = y.sum() - y[largest].sum()
+            y[largest] *= others / 9 / y[largest].sum()
         s_hat = np.where(rng.random(N) < wrong, 1 - s, s)
-        return {"true": s, "predicted": s_hat, "y": np.exp(sigma * z)}
+        return {"true": s, "predicted": s_hat, "y": y}
     s = (rng.random(N) < (0.05 if what == "class" else 0.2)).astype(int)
     rate = np.where(s == 1, 0.1, 0.01) if what == "class" else 0.1
     s_hat = np.where(rng.random(N) < rate, 1 - s, s)

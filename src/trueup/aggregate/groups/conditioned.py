@@ -43,7 +43,10 @@ def unsure(known: Floats, v: Integers, u: Floats | None) -> Floats:
 
 
 def tilt_to(c: Floats, x: Floats, omega: Floats | float, X: Floats) -> Floats:
-    """Tilt the columns c (K, r, L, B) so that Σ x c is X (K, r); x is (L, B), omega (r, L, B)."""
+    """Tilt the columns c (K, r, L, B) so that Σ x c is X (K, r); x is (L, B), omega (r, L, B).
+
+    A unit has an x of about 1: its chance decides how close is close enough.
+    """
     t = np.zeros(X.shape)
     flat = np.isscalar(omega)
     tilted = c
