@@ -20,10 +20,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 TWICE = 2.0
-"""Beyond the largest audited units a trend may be as much steeper than before, or turn round. With
-12 large units of one class among 12,000, where errors rise with size, 95% intervals covered in 32
-of 42 test sets of 1,000 and in 58 of 60 of 300; if trends went on as before, in 1 of 12 and 10 of
-20."""
+"""Beyond the largest audited units a trend may be as much steeper than before, or turn round. If it
+goes on as before, 12 large units of one class among thousands, where errors rise with size, get
+near certainty for the wrong class (`giants` in `studies/real_classifiers.py`)."""
 # Relative variances below this are rounding: the values of the cell are equal.
 EQUAL = 1e-9
 
