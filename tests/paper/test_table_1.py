@@ -27,6 +27,11 @@ def within(ours, error, theirs, their_error):
     assert abs(ours - theirs) < 5 * np.hypot(error, their_error), (ours, theirs)
 
 
+def squares_within(ours, error, theirs):
+    """The same for means of squares, by logarithms: one that is low has too small an error."""
+    within(np.log(ours), error / ours, np.log(theirs), error / ours)
+
+
 def test_without_correction_the_exact_moments(lines):
     population = webshops()
     u = np.bincount(population.s, population.y)
@@ -43,14 +48,14 @@ def test_the_printed_figures_at_n_50(lines, method):
     """Fixed class counts, which the printed table fits; both runs had 1,000 replications."""
     line = lines["by_class", 50, method]
     within(line.bias, line.bias_error, line.paper[0] * 1e6, line.bias_error)
-    within(line.variance, line.variance_error, line.paper[1] * 1e15, line.variance_error)
+    squares_within(line.variance, line.variance_error, line.paper[1] * 1e15)
 
 
 @pytest.mark.parametrize("method", METHODS[1:])
 @pytest.mark.parametrize("design", ["by_class", "random"])
 def test_all_methods_agree_at_n_2000(lines, design, method):
     line = lines[design, 2000, method]
-    within(line.mse, line.mse_error, line.paper[2] * 1e15, line.mse_error)
+    squares_within(line.mse, line.mse_error, line.paper[2] * 1e15)
     within(line.bias, line.bias_error, line.paper[0] * 1e6, line.bias_error)
 
 
