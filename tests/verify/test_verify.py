@@ -131,7 +131,7 @@ def some_jobs(quick, rng, every_job=run._jobs):
     assert quick
     jobs, left_out = every_job(False, rng)  # the quick form may choose large groups alone
     most, taken = {"cell": 3, "published": 0, "whole_stays": 0}, []
-    taken.append(("others", partial(published, replications=40), seed(9)))
+    taken.append(("others", partial(published, replications=400), seed(9)))
     for i in rng.permutation(len(jobs)):
         kind, what, own_seed = jobs[i]
         if kind == "ranks" and what.by_chain:
