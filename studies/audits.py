@@ -12,7 +12,8 @@ strata; of the large units many, all or few, which are predicted wrongly least o
 often. `clusters`: clusters of 10 with an intra-class correlation of 0.2. Each with `auto` and the
 design's textbook estimator, `difference`. Printed: coverage of 95% intervals, and RMSE and width in
 per cent of the truth, of the rarest class. With `--groups` also of the regions of `crossed`, in per
-cent of the region: `by` against `difference` in each region.
+cent of the region: `by` against `difference` in each region. `--only` takes kinds, or names of
+cases with a semicolon after each.
 """
 
 from __future__ import annotations
