@@ -2,13 +2,18 @@
 
     python studies/audits.py                         # 100 replications of each
     python studies/audits.py --only clusters --replications 400
+    python studies/audits.py --only crossed --groups # regions too, where units were drawn in them
 
 `size`: n of 5,000 units drawn with probability proportional to a lognormal y; small units err most.
 `strata`: two strata of 4,500 and 500 units, of which 20 and 200 are drawn (ten to one against their
 sizes); error rates differ. `top`: the 100 largest of 5,000 units (σ = 2) are all audited, and 200
-others. `clusters`: clusters of 10 with an intra-class correlation of 0.2. Each with `auto` and the
+others. `crossed`: about 300 of 5,000 units drawn within seven regions and three size classes, 21
+strata; of the large units many, all or few, which are predicted wrongly least often or (few) most
+often. `clusters`: clusters of 10 with an intra-class correlation of 0.2. Each with `auto` and the
 design's textbook estimator, `difference`. Printed: coverage of 95% intervals, and RMSE and width in
-per cent of the truth, of the rarer class.
+per cent of the truth, of the rarest class. With `--groups` also of the regions of `crossed`, in per
+cent of the region: `by` against `difference` in each region. `--only` takes kinds, or names of
+cases with a semicolon after each.
 """
 
 from __future__ import annotations
@@ -16,14 +21,15 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import trueup as tu
-from trueup.verify.populations import clustered, sized
+from trueup.verify.populations import clustered, crossed, sized
 
-Made = tuple[pd.DataFrame, pd.DataFrame, np.ndarray, dict[str, str]]
+Made = tuple[pd.DataFrame, pd.DataFrame, np.ndarray, dict[str, Any]]
 Make = Callable[[np.random.Generator], Made]
 
 
@@ -62,6 +68,32 @@ def top(rng: np.random.Generator) -> Made:
     return table, audit, s, {"drawn_within": "stratum", "id": "id"}
 
 
+ALLOCATIONS = {
+    "many": ((8, 12, 22), (0.18, 0.09, 0.03), 0.1),
+    "all": ((8, 12, 1_000), (0.18, 0.09, 0.03), 0.03),
+    "few": ((22, 12, 8), (0.05, 0.1, 0.2), 0.1),
+}
+"""Units drawn of each size class in every region, how often they are wrong, part of the largest."""
+
+
+def by_region_and_size(K: int, large: str) -> Make:
+    """Units drawn within regions and size classes."""
+    each, rates, part = ALLOCATIONS[large]
+
+    def make(rng: np.random.Generator) -> Made:
+        table = pd.DataFrame(crossed(K, rates, rng, top=part))
+        s = table.pop("true").to_numpy()
+        i = [
+            rng.choice(own, min(each[k], len(own)), replace=False)
+            for (_, k), own in table.groupby(["region", "size"]).indices.items()
+        ]
+        i = np.concatenate(i)
+        within = {"drawn_within": ["region", "size"], "id": "id"}
+        return table, table.loc[i].assign(true=s[i]), s, within
+
+    return make
+
+
 def clusters(C: int) -> Make:
     """C of 2,000 clusters of ten units that resemble each other."""
 
@@ -81,52 +113,93 @@ def cases() -> Iterator[tuple[str, Make]]:
             yield f"size {sigma:g}, {n}", size(sigma, n)
     yield "strata", strata
     yield "top", top
+    for K in (2, 3):
+        for large in ALLOCATIONS:
+            yield f"crossed {K}, {large}", by_region_and_size(K, large)
     for C in (15, 30, 40):
         yield f"clusters {C}", clusters(C)
 
 
-def replicate(make: Make, rng: np.random.Generator) -> dict[tuple[str, str], list[float]]:
-    """Estimate and limits of class 1 as errors relative to the truth, by figure and method."""
+def replicate(
+    make: Make, rng: np.random.Generator, groups: bool
+) -> dict[tuple[str, str, str], np.ndarray]:
+    """Estimate and limits of the last class as errors relative to the truth: rows of three.
+
+    By figure, part and method; parts are the whole and, with `groups`, all regions.
+    """
     table, audit, s, options = make(rng)
-    while set(audit["true"]) != {0, 1}:
+    classes = sorted(set(s))
+    while set(audit["true"]) != set(classes):
         table, audit, s, options = make(rng)
     found = {}
     for figure, value in (("counts", None), ("totals", "y")):
-        truth = float(np.where(s == 1, 1.0 if value is None else table["y"], 0.0).sum())
-        for method in ("auto", "difference"):
-            est = tu.correct(
-                table, audit, value=value, method=method, classes=[0, 1], seed=1, draws=1_000,
-                **options,
-            )  # fmt: skip
-            row = est.rows()[1]
-            errors = [row[name] / truth - 1 for name in ("estimate", "lower", "upper")]
-            found[figure, method] = errors
+        y = np.ones(len(table)) if value is None else table["y"].to_numpy()
+        own = y * (s == classes[-1])
+        common = {"value": value, "classes": classes, "seed": 1, "draws": 1_000, **options}
+        by = "region" if groups else None
+        est = tu.correct(table, audit, by=by, **common)
+        rows = est.rows()[len(classes) - 1 :: len(classes)]
+        found[figure, "whole", "auto"] = errors(rows[-1:], [own.sum()], [own.sum()])
+        book = tu.correct(table, audit, method="difference", **common).rows()[-1:]
+        found[figure, "whole", "difference"] = errors(book, [own.sum()], [own.sum()])
+        if groups:
+            truth, size = np.bincount(table["region"], own), np.bincount(table["region"], y)
+            found[figure, "regions", "auto"] = errors(rows[:-1], truth, size)
+            common |= {"drawn_within": "size", "method": "difference"}
+            book = [
+                tu.correct(table[table["region"] == r], audit[audit["region"] == r], **common)
+                for r in range(len(size))
+            ]
+            rows = [each.rows()[-1] for each in book]
+            found[figure, "regions", "difference"] = errors(rows, truth, size)
     return found
+
+
+def errors(rows: list[dict[str, Any]], truth: Any, size: Any) -> np.ndarray:
+    """Return estimate, lower and upper limit minus the truth, in per cent of the size."""
+    each = [[row[name] for name in ("estimate", "lower", "upper")] for row in rows]
+    return 100 * (np.array(each) - np.reshape(truth, (-1, 1))) / np.reshape(size, (-1, 1))
 
 
 def main() -> None:
     """Print a line for each case and figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="size,strata,top,clusters")
+    parser.add_argument("--only", default="size,strata,top,crossed,clusters")
     parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument("--groups", action="store_true")
     parser.add_argument("--seed", type=int)
     given = parser.parse_args()
+    wanted = set(given.only.split(";" if ";" in given.only else ","))
     warnings.simplefilter("ignore")
     head = "".join(f" {x:>9s} {'RMSE':>6s} {'width':>6s}" for x in ("auto", "textbook"))
-    print(f"{'case':14s} {'figure':7s}{head}  RMSE auto/textbook")
+    print(f"{'case':15s} {'figure':7s}{head}  RMSE auto/textbook")
     for name, make in cases():
-        if name.split()[0] not in given.only.split(","):
+        kind = name.split()[0]
+        if not {kind, name} & wanted:
             continue
         rng = np.random.default_rng(given.seed)
-        runs = [replicate(make, rng) for _ in range(given.replications)]
-        for figure in ("counts", "totals"):
-            said, errors = "", []
-            for method in ("auto", "difference"):
-                x = 100 * np.array([run[figure, method] for run in runs])
-                covered = ((x[:, 1] <= 0) & (x[:, 2] >= 0)).mean()
-                errors.append(np.sqrt((x[:, 0] ** 2).mean()))
-                said += f" {covered:9.2f} {errors[-1]:6.1f} {(x[:, 2] - x[:, 1]).mean():6.1f}"
-            print(f"{name:14s} {figure:7s}{said}  {errors[0] / errors[1]:8.2f}", flush=True)
+        groups = given.groups and kind == "crossed"
+        runs = [replicate(make, rng, groups) for _ in range(given.replications)]
+        for figure, part, method in runs[0]:
+            if method == "auto":
+                shown = figure if part == "whole" else part
+                x, y = (
+                    np.concatenate([run[figure, part, m] for run in runs])
+                    for m in ("auto", "difference")
+                )
+                ratio = rmse(x) / rmse(y)
+                print(f"{name:15s} {shown:7s}{said(x)}{said(y)}  {ratio:8.2f}", flush=True)
+
+
+def rmse(x: np.ndarray) -> float:
+    """Return the root mean squared error of estimates."""
+    return float(np.sqrt((x[:, 0] ** 2).mean()))
+
+
+def said(x: np.ndarray) -> str:
+    """Print coverage, error and width."""
+    covered = ((x[:, 1] <= 0) & (x[:, 2] >= 0)).mean()
+    return f" {covered:9.2f} {rmse(x):6.1f} {(x[:, 2] - x[:, 1]).mean():6.1f}"
 
 
 if __name__ == "__main__":

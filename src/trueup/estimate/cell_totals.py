@@ -19,6 +19,7 @@ from trueup.count.reliability import reliability
 from trueup.count.scores import score_ranks
 from trueup.draws.cells.columns import CHAINS, Columns, learn_columns
 from trueup.draws.cells.frame import Frame, frame, implied_shares
+from trueup.draws.cells.strata import leaning
 from trueup.draws.cells.within_classes import draw_within_classes
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
@@ -167,7 +168,7 @@ def _arrange(counts: Counts, settings: Settings) -> Cells:
     if bands.u_hat is not None:
         each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, bands.u_hat))
         z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
-    confidence = shares = None
+    confidence = shares = leans = None
     if S > 1:
         ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
         same = np.array([[g == h for h in counts.predicted] for g in counts.classes], float)
@@ -175,7 +176,11 @@ def _arrange(counts: Counts, settings: Settings) -> Cells:
     if J > 1:
         by_stratum = (n.reshape(K, L, J, B).sum(axis=3), v_hat.reshape(L, J, B).sum(axis=2))
         shares = implied_shares(*by_stratum, settings.prior.alpha, settings.rng)
-    basis = frame(n, v_hat, z, not settings.from_population, shares, confidence)
+        m, size = by_stratum[0].sum(axis=0), by_stratum[1].astype(float)
+        if counts.totals and not counts.signed and bands.u_hat is not None:
+            size = bands.u_hat.reshape(L, J, B).sum(axis=2)
+        leans = leaning(m if settings.design == "by_prediction" else m.sum(axis=0)[None], size)
+    basis = frame(n, v_hat, z, not settings.from_population, shares, confidence, leans)
     return Cells(n, v_hat, v, u, w, known, basis, S)
 
 

@@ -182,6 +182,26 @@ def sized(sigma: float, rng: Rng, N: int = 5_000) -> Units:
     return {"id": np.arange(N), "true": s, "predicted": s_hat, "y": y}
 
 
+def crossed(K: int, rates: tuple[float, ...], rng: Rng, N: int = 5_000, top: float = 0.1) -> Units:
+    """Return units of seven regions and three size classes, the largest with the part `top`.
+
+    Regions differ in their shares of the classes, size classes in how often they are misclassified
+    (`rates`); the last class is more common among large units.
+    """
+    region = rng.choice(7, N, p=rng.dirichlet(np.full(7, 8.0)))
+    z = rng.standard_normal(N)
+    odds = np.log([0.8, 0.2] if K == 2 else [0.5, 0.3, 0.2]) + 0.4 * rng.standard_normal((7, K))
+    p = odds[region]
+    p[:, -1] += 0.4 * z
+    p = np.exp(p)
+    s = pick(p / p.sum(axis=1, keepdims=True), rng)
+    size = np.searchsorted(np.quantile(z, [0.6, 1 - top]), z)
+    wrong = rng.random(N) < np.array(rates)[size]
+    s_hat = np.where(wrong, (s + rng.integers(1, K, N)) % K, s)
+    known = {"id": np.arange(N), "region": region, "size": size, "y": np.round(np.exp(1.2 * z), 6)}
+    return known | {"true": s, "predicted": s_hat}
+
+
 def clustered(rng: Rng, C: int = 2_000, m: int = 10) -> Units:
     """Return C clusters of m units that resemble each other: an intra-class correlation of 0.2.
 

@@ -21,10 +21,12 @@ alike but for d. b = 0 is a score that tells nothing.
 Where the test set was drawn within J strata (`drawn_within`), h stands for predicted class and
 stratum, and one more level pools the strata j of a predicted class i:
 
-    m_gℓ ∝ x_gij exp(… + ν o_gj),  x_gij ~ Gamma(X_gi),  X_gi ~ Gamma(α_gi)/τ,  ν ~ U(0, 1),
+    m_gℓ ∝ x_gij exp(… + ν o_gj + e_gi ψ_ij),
+    x_gij ~ Gamma(X_gi),  X_gi ~ Gamma(α_gi)/τ,  ν ~ U(0, 1),
 
 so that x_·ij/Σx ~ Dir(X_·i): alike if ΣX is large. o_gj is the log of the stratum's base rate that
-its predictions imply if error rates are those of the whole (`implied_shares`), which is ν = 1.
+its predictions imply if error rates are those of the whole (`implied_shares`), which is ν = 1. ψ_ij
+is the weight of its audited units (`strata`), e_gi ~ N(0, υ_e²), υ_e ~ half-t.
 
 Every step but those of λ, s and d is an exact draw. Tables (Antoniak 1974) turn the
 Dirichlet-multinomial of the audited units into κ^T Π m^t; w_ℓ ~ Gamma(t_ℓ)/S_ℓ turns Π m^t into
@@ -44,6 +46,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trueup.draws.cells.frame import Frame
+from trueup.draws.cells.strata import LEAN, offset, pooled, step_leans, step_share
 from trueup.draws.cells.tables import tables_of
 from trueup.numerics.arrays import Floats, Integers
 
@@ -67,9 +70,6 @@ KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
 """Grid of κ, uniform in log."""
 CHAINS = 80
 """Chains side by side."""
-ALIKE = 10.0
-"""Prior of τ: Gamma(½) with this rate, so that strata of a predicted class share about as much as
-ten units of each would tell, unless the audited ones say otherwise."""
 
 TINY = 1e-300
 MOST = 300.0
@@ -117,11 +117,14 @@ def learn_columns(
         Chains side by side.
     """
     (K, H, B), C, bands = n.shape, chains, np.ones(n.shape[2])
-    phi, (centre, error), shares, right, _ = known
+    phi, (centre, error), shares, right, _, psi = known
     R, J = len(phi), 1 if shares is None else shares.shape[1]
-    o = None if shares is None or J == 1 else np.tile(shares, (1, H // J))
+    L, o = H // J, None
     s = centre + error * rng.standard_normal((C, K))
-    nu = rng.random(C) if J > 1 else np.zeros(C)
+    if shares is not None and J > 1:
+        psi = np.zeros((L, J)) if psi is None else psi
+        nu, e, upsilon_e = rng.random(C), LEAN * rng.standard_normal((C, K, L)), np.full(C, LEAN)
+        o = offset(nu, shares, e, psi)
     tables = tables_of(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
     d, upsilon, lam = np.zeros((C, K, H, R)), np.tile(scales(R), (C, 1)), BEYOND * rng.random(C)
@@ -129,7 +132,7 @@ def learn_columns(
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
     x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
-    E = _odds(_coefficients(lam, s, d, b, right), phi, nu, o)
+    E = _odds(_coefficients(lam, s, d, b, right), phi, o)
     while True:
         xE = np.maximum(x, TINY)[..., None] * E
         S = xE.sum(axis=1)
@@ -143,21 +146,37 @@ def learn_columns(
 
         def fit(
             coef: Floats,
-            nu: Floats = nu,
+            o: Floats | None = o,
             E: Floats | None = None,
             w: Floats = w,
             a: Floats = a,
             t_phi: Floats = t_phi,
         ) -> Floats:
             """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
-            E = _odds(coef, phi, nu, o) if E is None else E
+            E = _odds(coef, phi, o) if E is None else E
             grown = np.einsum("chb,ckhb->ckh", w, E)
             return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p(grown))
 
         if o is not None:
+            assert shares is not None
+            assert psi is not None
             old = _coefficients(lam, s, d, b, right)
-            nu = _step_share(nu, partial(fit, old), t_gh * o, rng)
-            fit, E = partial(fit, nu=nu), _odds(old, phi, nu, o)
+            fixed = partial(fit, old)
+
+            def along(
+                o: Floats, fixed: Callable[[Floats], Floats] = fixed, t_gh: Floats = t_gh
+            ) -> Floats:
+                """Log density of the log odds of strata (C, K, H)."""
+                return np.asarray(fixed(o) + t_gh * o)
+
+            nu = step_share(nu, lambda nu: along(offset(nu, shares, e, psi)), rng)  # noqa: B023
+            if psi.any():
+                told = (t_gh.reshape(C, K, L, J) * psi**2).sum(axis=-1)
+                e, upsilon_e = step_leans(
+                    e, upsilon_e, lambda e: along(offset(nu, shares, e, psi)), told, rng  # noqa: B023
+                )  # fmt: skip
+            o = offset(nu, shares, e, psi)
+            fit, E = partial(fit, o=o), _odds(old, phi, o)
         here = fit(_coefficients(lam, s, d, b, right), E=E)
         near = reflected(lam + 0.2 * rng.standard_normal(C), BEYOND)
         for new in (near, BEYOND * rng.random(C)):
@@ -182,38 +201,21 @@ def learn_columns(
         d, upsilon, here = _stretch(
             d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
         )  # fmt: skip
-        E = _odds(_coefficients(lam, s, d, b, right), phi, nu, o)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, o)
         grown = np.einsum("chb,ckhb->ckh", w, E)
         if J > 1:
-            X, tau = _pooled(X, tau, t_gh, grown, alpha, rng)
+            X, tau = pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
         d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
-        E = _odds(_coefficients(lam, s, d, b, right), phi, nu, o)
+        E = _odds(_coefficients(lam, s, d, b, right), phi, o)
         upsilon = _half_t(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
             kappa, _, lam, upsilon, x, d, s, b = sent.to
-            E = _odds(_coefficients(lam, s, d, b, right), phi, np.ones(C), o)
+            E = _odds(_coefficients(lam, s, d, b, right), phi, o)
             tables, moved = tables_of(sent.n), True
-
-
-def _pooled(
-    X: Floats, tau: Floats, t: Floats, grown: Floats, alpha: Floats, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Draw X (C, K, I), what the strata of a predicted class have in common, and its scale τ.
-
-    `t` and `grown` = Σ wE are (C, K, I·J). τ ~ Gamma(½) scaled so that few predicted classes do not
-    decide it: log-uniform would be improper where strata are alike.
-    """
-    each = np.repeat(X, t.shape[2] // X.shape[2], axis=2)
-    r = tables_of(t.astype(np.int64))(each, rng).reshape(*X.shape, -1).sum(axis=-1)
-    rate = np.log1p(grown).reshape(*X.shape, -1).sum(axis=-1)
-    X = rng.standard_gamma(alpha + r) / (tau[:, None, None] + rate)
-    X = np.maximum(X, TINY)
-    tau = rng.standard_gamma(0.5 + alpha.sum(), len(X)) / (ALIKE + X.sum(axis=(1, 2)))
-    return X, tau
 
 
 def _step(
@@ -247,22 +249,6 @@ def _step(
     return d
 
 
-def _step_share(
-    nu: Floats, fit: Callable[[Floats], Floats], linear: Floats, rng: np.random.Generator
-) -> Floats:
-    """Move ν ~ U(0, 1) near and far; `linear` is what multiplies it in the log likelihood."""
-
-    def total(x: Floats) -> Floats:
-        return np.asarray((fit(x) + x[:, None, None] * linear).sum(axis=(1, 2)))
-
-    here = total(nu)
-    for new in (reflected(nu + 0.2 * rng.standard_normal(len(nu)), 1.0), rng.random(len(nu))):
-        there = total(new)
-        yes = -rng.standard_exponential(len(nu)) < there - here
-        nu, here = np.where(yes, new, nu), np.where(yes, there, here)
-    return nu
-
-
 def curve(coef: Floats, phi: Floats) -> Floats:
     """Σ_r coef_r φ_r: coefficients (…, H, R) of functions (R, H, B) give (…, H, B)."""
     total = coef[..., 0, None] * phi[0]
@@ -271,10 +257,10 @@ def curve(coef: Floats, phi: Floats) -> Floats:
     return np.asarray(total)
 
 
-def _odds(coef: Floats, phi: Floats, nu: Floats, o: Floats | None) -> Floats:
+def _odds(coef: Floats, phi: Floats, o: Floats | None) -> Floats:
     E = curve(coef, phi)
     if o is not None:
-        E += (nu[:, None, None] * o)[..., None]
+        E += o[..., None]
     return _exp(E)
 
 

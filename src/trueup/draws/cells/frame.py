@@ -36,6 +36,7 @@ class Frame(NamedTuple):
     `shares` (K, J): the log base rates of audit strata that it implies, with J > 1. With a score of
     the classifier, the last function is that, and `right` (K, H) is 1 where h is class g. `over`
     (R, H, B) is how far the functions of the value lie above those of the largest audited units.
+    `leans` (H/J, J) is the weight of an audited unit in each stratum (`strata.leaning`).
     """
 
     phi: Floats
@@ -43,6 +44,7 @@ class Frame(NamedTuple):
     shares: Floats | None = None
     right: Floats | None = None
     over: Floats | None = None
+    leans: Floats | None = None
 
 
 def frame(
@@ -52,6 +54,7 @@ def frame(
     within_classes: bool = False,
     shares: Floats | None = None,
     confidence: tuple[Floats, Floats] | None = None,
+    leans: Floats | None = None,
 ) -> Frame:
     """Return the frame of cells with a score: φ_1 is the score, φ_2 its bend BEND·√(1 + z²).
 
@@ -73,7 +76,7 @@ def frame(
     over = _over(phi[: len(phi) - len(own)], n.sum(axis=0), z)
     if over is not None and own:
         over = np.concatenate([over, np.zeros((1, *z.shape))])
-    return Frame(phi - middle[..., None], slopes, shares, right, over)
+    return Frame(phi - middle[..., None], slopes, shares, right, over, leans)
 
 
 def _over(phi: Floats, n: Integers, z: Floats) -> Floats | None:
