@@ -33,7 +33,8 @@ def to_arviz(est: Estimate) -> Any:
     variables = {name: chained(est.draws)}
     if est.P is not None and len(est.P) == len(est.draws):
         variables["P"] = chained(est.P)
-        coords |= {"true": labels, "predicted": labels}
+        columns = [*map(str, est.counts.predicted)]  # some may be no class
+        coords |= {"true": labels, "predicted": columns}
         dims["P"] = ["true", "predicted"]
     data = _from_dict(variables, coords, dims)
     kept = ("method", "design", "prior", "seed", "interval", "ess", "rhat", "version")
