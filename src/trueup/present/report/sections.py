@@ -253,7 +253,9 @@ def reproduce(est: Estimate) -> Markup:
         parts += [tag("p", "In Python:"), tag("pre", call)]
     if call and not command:
         unsaid = ", ".join(only_in_python(est))
-        parts.append(tag("p", f"Only Python can say this: the command line cannot take {unsaid}."))
+        parts.append(
+            tag("p", f"There is no command for this: the command line cannot take {unsaid}.")
+        )
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     parts.append(tag("p", f"Made with {known}; seed {est.info['seed']}."))
     files = file_hashes(est)
