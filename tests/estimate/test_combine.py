@@ -41,7 +41,7 @@ def test_combined_draws_are_sums():
     direct = M[:, [0, 0, 2, 2], [0, 2, 0, 2]].sum(axis=1) / M[:, [0, 2]].sum(axis=(1, 2))
     assert recall == pytest.approx(direct.mean())
     assert est.classes == ("a", "b", "c")
-    with pytest.raises(tu.TrueupError, match="can rerun"):
+    with pytest.raises(tu.TrueupError, match="before `combine` and `margin`"):
         joined.again()
     str(joined)
     assert "combine({'ac': ['a', 'c']})" in python_call(joined)
