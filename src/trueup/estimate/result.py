@@ -192,6 +192,8 @@ class Estimate:
         counts = replace(self.counts, classes=labels, bands=None, **more)
         info = {name: x for name, x in self.info.items() if name != "calibration"}  # of old labels
         interval = self.info["interval"]
+        figures = summarise(Answer(draws), counts.naive, interval)
+        info |= self._said_of(counts, figures, parts)
         return replace(
             self,
             classes=labels,
@@ -201,11 +203,25 @@ class Estimate:
             M=derived.added(derived.added(self.M, columns, -1), parts, -2),
             info=info
             | monte_carlo_errors(draws, self.info["ess"], interval, self.info.get("ess_tails")),
-            _figures=summarise(Answer(draws), counts.naive, interval),
+            _figures=figures,
             groups=groups,
             asked=self.asked | {"combine": {new: list(old) for new, old in classes.items()}},
             _again=None,
         )
+
+    def _said_of(
+        self, counts: Counts, figures: dict[str, Floats | None], parts: list[list[int]]
+    ) -> dict[str, Any]:
+        """Return the warnings that hold for combined classes, and whether correcting them pays."""
+        from trueup.estimate.doubts.cautions import after_combine, correction_warning, labels_to_pay
+
+        told = after_combine(self.info["warnings"], self.classes, counts, parts)
+        if self.info.get("labels_to_pay") is None:
+            return {"warnings": told}
+        n = int(counts.n.sum())
+        more = labels_to_pay(figures, self.info["interval"], n)
+        told += [] if more is None else [correction_warning(more, n, counts.N)]
+        return {"warnings": told, "labels_to_pay": more}
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""

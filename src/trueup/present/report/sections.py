@@ -139,6 +139,7 @@ def design(est: Estimate) -> Markup:
             overlap=est.info["overlap"],
             interval=est.info["interval"],
             warnings=(),
+            allowed=est.info.get("bands", 1) > 1,
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
@@ -158,10 +159,13 @@ def _named(labels: Sequence[Hashable]) -> str:
 
 def method(est: Estimate) -> Markup:
     """The method in two sentences, with its assumptions."""
-    words, more = METHODS[est.info["method"]]["does"], [*METHODS[est.info["method"]]["needs"]]
+    told = METHODS[est.info["method"]]
+    exact = est.info.get("sampler") in (None, "exact")
+    words, more = told["does"] if exact else told.get("sampled", told["does"]), [*told["needs"]]
     if any(est.asked.get(name) for name in ("drawn", "drawn_within", "probability", "cluster")):
-        told = f"The audited units were {drawn(est)}, and chance alone chose them."
-        more = [told if text.startswith("The test set is a random draw") else text for text in more]
+        chosen = f"The audited units were {drawn(est)}, and chance alone chose them."
+        random = "The test set is a random draw"
+        more = [chosen if text.startswith(random) else text for text in more]
     if (audited := est.info.get("audited_periods")) is not None:
         rates = over_time(est).capitalize()
         where = f"That holds within the audited periods, here {_named(audited)}. "
