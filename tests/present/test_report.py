@@ -170,7 +170,7 @@ def section(text, heading):
 
 
 def test_what_the_estimate_allows_for_is_no_reason_to_doubt(rng):
-    """False positives rise with the value, which the cells of `joint` learn; their draws are a sampler's."""
+    """False positives rise with the value, which cells learn; their draws are a sampler's."""
     N = 3000
     y = rng.lognormal(0, 1, N)
     s = rng.integers(2, size=N)

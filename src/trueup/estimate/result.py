@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -433,6 +434,9 @@ class Estimate:
     def _group(self, label: Hashable) -> Floats:
         assert self.groups is not None
         wanted = label if isinstance(label, tuple) else (label,)
+        if wanted not in self.groups.labels:  # dates may be named as the rows print them
+            written = {tuple(map(_written, x)): x for x in self.groups.labels}
+            wanted = written.get(wanted, wanted)
         if wanted not in self.groups.labels:
             known = [x[0] if len(x) == 1 else x for x in self.groups.labels[:10]]
             raise OptionError(f"There must be a group {label!r}; groups are {known} …")
@@ -490,6 +494,11 @@ def _rows(
         | {name: None if x is None else _plain(x[g]) for name, x in figures.items()}
         for g, label in enumerate(classes)
     ]
+
+
+def _written(label: Hashable) -> Hashable:
+    """A date as text, 2024-01-31; other labels as they are."""
+    return str(label) if isinstance(label, datetime.date) else label
 
 
 def _plain(x: Any) -> float | None:

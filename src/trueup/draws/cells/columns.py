@@ -54,8 +54,8 @@ SLOPE, SCALE, DF = 0.2, 0.1, 4.0
 degrees of freedom. Slopes of real classifiers have a scale of .0 to .2 (`studies/slopes.py`). With
 .1 intervals covered .68 instead of .83 where the odds of a false positive rise 3.3-fold per
 standard deviation (40 test sets of 300). With .3 they covered .77 instead of .76 (100 test sets),
-and where values depend on the class alone the squared error was 10 to 18% larger. With the tails of a Cauchy, three audited units of a
-class leave bends open that send half of all value to it."""
+and where values depend on the class alone the squared error was 10 to 18% larger. With the tails of
+a Cauchy, three audited units of a class leave bends open that send half of all value to it."""
 BEYOND = 1.5
 """The largest λ. Homogeneity, λ = 1, must not be at the end of its range: where classes lie far
 apart, few audited errors leave λ open, and intervals would stop short of it. And there the slope
