@@ -82,6 +82,12 @@ class Estimate:
         """The draws: (R, K), or (R, G, K) with `by`; None if none were made or kept."""
         return self.whole if self.groups is None else self.groups.draws
 
+    @property
+    def totals(self) -> bool:
+        """Whether a value is totalled; units that are counted with a `weight` are counts too."""
+        weighted = self.asked.get("weight") is not None and self.asked.get("value") is None
+        return self.counts.totals and not weighted
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a dict per class: class, naive, estimate, mean, sd, lower, upper.
 
@@ -135,8 +141,8 @@ class Estimate:
             )
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
-            if {*self.classes} != {*a.classes} or self.counts.totals != a.counts.totals:
-                kinds = ("totals" if x.counts.totals else "counts" for x in (self, a))
+            if {*self.classes} != {*a.classes} or self.totals != a.totals:
+                kinds = ("totals" if x.totals else "counts" for x in (self, a))
                 classes = (listed([*map(str, x.classes)]) for x in (self, a))
                 got = map("{} of {}".format, kinds, classes)
                 raise OptionError(
@@ -256,7 +262,7 @@ class Estimate:
         With `period`, of each class in each period.
         """
         units = None if self.groups is None else self.groups.units
-        if not self.counts.totals or (self.groups is not None and units is None):
+        if not self.totals or (self.groups is not None and units is None):
             raise OptionError(
                 "`mean_value` needs an estimate with `value` and without `by`.",
                 hint="give `value` alone or with `period`; for one group, correct its own table.",

@@ -108,7 +108,7 @@ def data(est: Estimate) -> Markup:
     rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
     write = alike(counts.naive)
     header = ["class", "predicted units"]
-    header += ["predicted total"] if counts.totals else []
+    header += ["predicted total" if est.totals else "with weights"] if counts.totals else []
     header += ["audited, by prediction", "audited, by true class", "of those, predicted right"]
     lines = []
     for g, label in enumerate(counts.classes):
