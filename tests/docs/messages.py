@@ -265,6 +265,11 @@ def _no_answer() -> Iterator[str]:
     yield raised(est.contrast, 0, 7)
     yield raised(est.contrast, 0)
     yield raised(est.again, by="region")
+    three = tu.correct_counts([[4, 1, 1], [2, 3, 1], [1, 1, 8]], [10, 90, 50], seed=1)
+    yield raised(three.combine({"x": [0, 1]}).again)
+    own = tu.prior.log_density(lambda P: np.log(P).sum())
+    shifted = tu.correct_counts([[40, 1], [2, 30]], [10, 90], design="shifted", prior=own, seed=1)
+    yield raised(tu.load(shifted.save("own.trueup")).again)
     yield raised(
         est.contrast, tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes=["a", "b"], seed=1)
     )

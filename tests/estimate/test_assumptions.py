@@ -265,6 +265,17 @@ def test_half_a_total_behind_hardly_any_audited_unit_is_told():
         assert any("Half of the total" in x for x in est.info["warnings"]) == told
 
 
+@pytest.mark.usefixtures("short_chains", "few_draws")
+def test_half_a_total_in_one_unit_is_told_of_one():
+    y = np.where(np.arange(1000) == 999, 5000.0, 1.0 + np.arange(1000) % 7)
+    population = pa.table({"predicted": np.arange(1000) // 500, "y": y})
+    some = np.arange(0, 990, 9)
+    s = np.where(some % 6 == 0, 1 - some // 500, some // 500)
+    test = pa.table({"predicted": some // 500, "true": s, "y": y[some]})
+    est = tu.correct(population, test, value="y", design="by_prediction", seed=1)
+    assert any("is in 1 unit, which was not audited: that" in x for x in est.info["warnings"])
+
+
 def giants(rng, number, N=12_000, n=600):
     """Return tables in which errors rise with size, but a few giants are predicted right."""
     s = (rng.random(N) < 0.7).astype(int)

@@ -6,6 +6,7 @@ import pytest
 
 import trueup as tu
 from trueup.estimate.derived import partition
+from trueup.estimate.doubts.cautions import correction_warning
 from trueup.present.reproduce import python_call
 
 N = np.array([[30, 3, 1], [2, 40, 4], [1, 5, 50]])
@@ -41,10 +42,31 @@ def test_combined_draws_are_sums():
     direct = M[:, [0, 0, 2, 2], [0, 2, 0, 2]].sum(axis=1) / M[:, [0, 2]].sum(axis=(1, 2))
     assert recall == pytest.approx(direct.mean())
     assert est.classes == ("a", "b", "c")
-    with pytest.raises(tu.TrueupError, match="can rerun"):
+    with pytest.raises(tu.TrueupError, match="before `combine` and `margin`"):
         joined.again()
     str(joined)
     assert "combine({'ac': ['a', 'c']})" in python_call(joined)
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_warnings_of_classes_that_were_combined_are_those_of_the_new_ones():
+    """Class b has test units once it is with another; and other labels are needed to pay."""
+    test = [[60, 20, 0], [0, 0, 0], [1, 0, 60]]
+    est = tu.correct_counts(test, [2000, 900, 3000], classes=["a", "b", "c"], seed=1)
+    assert any("no test unit of true class 'b'" in x for x in est.info["warnings"])
+    for parts, holds in (({"bc": ["b", "c"]}, False), ({"ac": ["a", "c"]}, True)):
+        joined = est.combine(parts)
+        assert any("true class 'b'" in x for x in joined.info["warnings"]) == holds
+    near = tu.correct_counts(
+        [[90, 1, 0], [1, 90, 20], [0, 20, 90]], [9100, 10200, 7900], classes=["a", "b", "c"],
+        overlap=False, seed=1,
+    )  # fmt: skip
+    joined = near.combine({"bc": ["b", "c"]})
+    told = [x for x in joined.info["warnings"] if "beat no correction" in x]
+    more = joined.info["labels_to_pay"]
+    assert near.info["labels_to_pay"] is not None
+    assert more != near.info["labels_to_pay"]
+    assert told == ([] if more is None else [correction_warning(more, 312, 27_200)])
 
 
 @pytest.mark.parametrize(

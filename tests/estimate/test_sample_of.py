@@ -1,6 +1,7 @@
 """A table that is itself a sample: shares of the larger population, with their sampling error."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from scipy import stats
@@ -67,3 +68,10 @@ def test_from_tables_and_the_command(tmp_path, monkeypatch):
 def test_what_it_cannot_be(more, words):
     with pytest.raises(tu.OptionError, match=words):
         tu.correct_counts([[9, 1], [2, 9]], [40, 360], **more)
+
+
+def test_groups_are_corrected_one_by_one_instead():
+    table = pa.table({"predicted": ["a", "b"], "true": ["a", "b"], "region": ["n", "s"]})
+    with pytest.raises(tu.OptionError, match="cannot be combined with `by`") as refusal:
+        tu.correct(table, table, by="region", sample_of=500)
+    assert "correct each group by itself" in refusal.value.hint

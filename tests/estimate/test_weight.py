@@ -222,3 +222,21 @@ def test_what_describes_only_the_table_is_not_said_of_the_population(tmp_path, r
     report = (tmp_path / "r.html").read_text("utf-8")
     assert "Accuracies of the population are not known with `weight`" in report
     assert "Accuracy in the population" not in report
+
+
+def test_units_with_weights_are_counts(tmp_path, rng):
+    table, test, *_ = survey(rng)
+    options = {"draws": 200, "seed": 1, "overlap": False}
+    weighted = tu.correct(table, test, weight="w", **options)
+    assert str(weighted).startswith("Corrected counts")
+    plain = tu.correct(table, test[:-1], **options)
+    assert [row["class"] for row in weighted.contrast(plain)] == list(weighted.classes)
+    total = tu.correct(table, test, weight="w", value="y", **options)
+    assert str(total).startswith("Corrected totals")
+    with pytest.raises(tu.OptionError, match="both be counts, or both totals"):
+        weighted.contrast(total)
+    with pytest.raises(tu.OptionError, match="`mean_value` needs an estimate with `value`"):
+        weighted.mean_value()
+    text = weighted.report(tmp_path / "r.html").read_text("utf-8")
+    assert "predicted total" not in text
+    assert "umber of units" in text

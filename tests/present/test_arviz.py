@@ -80,6 +80,17 @@ def test_groups_are_a_coordinate(rng):
     assert float(one.mean()) == pytest.approx(est.rows()[11]["mean"])
 
 
+def test_a_prediction_that_is_no_class_is_a_coordinate_too():
+    est = tu.correct_counts(
+        [[14, 6, 2], [3, 77, 5]], [1700, 8300, 900], classes=CLASSES,
+        predicted_classes=[*CLASSES, "?"], draws=500,
+    )  # fmt: skip
+    posterior = est.to_arviz()["posterior"]
+    assert list(posterior["predicted"].values) == [*CLASSES, "?"]
+    rate = posterior["P"].sel(true="other", predicted="?").values.ravel()
+    assert (rate == est.P[:, 1, 2]).all()
+
+
 def test_without_draws_there_is_nothing_to_give():
     for method in ("naive", "inverse"):
         with pytest.raises(tu.EstimateError, match="needs draws"):

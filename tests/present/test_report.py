@@ -169,6 +169,26 @@ def section(text, heading):
     return found
 
 
+def test_what_the_estimate_allows_for_is_no_reason_to_doubt(rng):
+    """False positives rise with the value, which cells learn; their draws are a sampler's."""
+    N = 3000
+    y = rng.lognormal(0, 1, N)
+    s = rng.integers(2, size=N)
+    h = np.where(rng.random(N) < np.minimum(0.3 * y, 0.9), 1, s)
+    table = pl.DataFrame({"predicted": h, "y": y, "region": np.arange(N) % 2})
+    test = table.with_columns(true=s)[:900]
+    est = tu.correct(table, test, value="y", drawn_within="region", draws=200, seed=1)
+    text = report_html(est)
+    line = section(text, "Design check").split("true classes depend on the value")[1]
+    line = line.split("</tr>")[0]
+    assert "this estimate takes that into account" in line
+    assert "look at this" not in line
+    said = " ".join(Reader(section(text, "Method")).text)
+    assert "those of a sampler" in said
+    assert "exact posterior" not in said
+    assert "the next section has them" in section(text, "Accuracy of the classifier")
+
+
 @pytest.mark.parametrize("method", [m for m in ALL_METHODS if m != "auto"])
 def test_every_method_has_a_report_with_its_words(method):
     design = "shifted" if method in ("constrained", "full") else "random"

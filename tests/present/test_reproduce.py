@@ -76,6 +76,21 @@ def test_squares_of_test_units_are_on_the_command_line():
     assert only_in_python(est) == []
 
 
+def test_the_call_of_dataframes_is_python_and_says_where_they_go(files):
+    """The comma was inside the comment."""
+    import ast
+
+    import polars as pl
+
+    tables = [pl.read_csv(files / name) for name in ("pop.csv", "test.csv")]
+    est = tu.correct(*tables, value="y", draws=100)
+    call = ast.parse(python_call(est)).body[-1].value
+    assert [x.value for x in call.args] == [..., ...]
+    assert "value" in [x.arg for x in call.keywords]
+    assert "...,  # test_set: a polars.DataFrame" in python_call(est)
+    assert only_in_python(est) == ["tables in memory (write them to files)"]
+
+
 def test_what_only_python_can_say_is_named():
     P = np.full((50, 2, 2), 0.1) + 0.8 * np.eye(2)
     est = tu.correct_counts([[40, 5], [3, 60]], [300, 700], P=P, seed=5, draws=200)

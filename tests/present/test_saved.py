@@ -61,8 +61,27 @@ def test_a_prior_of_the_users_own_is_told_but_not_made_again(tmp_path):
     est = tu.correct_counts(TEST, V, design="shifted", prior=prior, seed=1, draws=200)
     back = tu.load(est.save(tmp_path / "est.trueup"))
     assert back.rows() == est.rows()
-    with pytest.raises(tu.EstimateError, match="can rerun"):
-        back.again()
+    for call in (back.again, back.sensitivity):
+        with pytest.raises(tu.EstimateError, match="a file holds only those with a name"):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+@pytest.mark.parametrize("column", ["cluster", "probability"])
+def test_audited_units_come_back(column, tmp_path, rng):
+    """`again` said that `correct` had not made it."""
+    import polars as pl
+
+    table = pl.DataFrame({"predicted": rng.choice(["a", "b"], 600)})
+    known = {"cluster": np.arange(90) // 3, "probability": rng.choice([0.1, 0.2], 90)}
+    wrong = np.where(rng.random(90) < 0.2, "a", table["predicted"][:90])
+    test = table[:90].with_columns(true=wrong, known=known[column])
+    est = tu.correct(table, test, **{column: "known"}, seed=1, draws=200)
+    back = tu.load(est.save(tmp_path / "est.trueup"))
+    assert back.again().rows() == est.rows()
+    assert back.again(interval=0.8).rows() == est.again(interval=0.8).rows()
+    if column == "cluster":
+        assert str(back.sensitivity()) == str(est.sensitivity())
 
 
 def test_what_is_no_saved_estimate_is_refused(tmp_path):

@@ -47,6 +47,36 @@ def test_codes_in_a_file_and_text_in_a_dataframe_are_named_with_the_way_out(tmp_
     assert trueup.correct(path, pa.table(test), text="predicted", overlap=False, seed=1).rows()
 
 
+def test_text_is_an_option_of_files_and_not_of_dataframes(tmp_path):
+    (tmp_path / "codes.csv").write_text("predicted\n1.5\n2.5\n")
+    codes, test = {"predicted": [1.5, 2.5]}, pa.table({"predicted": ["a"], "true": ["a"]})
+    for table, words in (
+        (tmp_path / "codes.csv", "text='predicted' (--text predicted)"),
+        (pa.table(codes), "make 'predicted' text: astype(str) in pandas"),
+    ):
+        with pytest.raises(trueup.TrueupError, match="decimal numbers") as refusal:
+            trueup.correct(table, test)
+        assert words in refusal.value.hint
+    with pytest.raises(trueup.TrueupError, match="same kind of label") as refusal:
+        trueup.correct(pa.table({"predicted": [1, 2]}), test)
+    assert "astype(str)" in refusal.value.hint
+
+
+def test_labels_that_look_alike_are_told_apart(tmp_path):
+    """An accent as a character of its own, and UTF-8 read as windows-1252."""
+
+    def hint(predicted, true):
+        tables = ({"predicted": [predicted, "b"]}, {"predicted": ["b", "b"], "true": [true, "b"]})
+        with pytest.raises(trueup.ClassError, match="never names") as refusal:
+            trueup.correct(*map(pa.table, tables))
+        return refusal.value.hint
+
+    assert "two Unicode forms" in hint("caf\u00e9", "cafe\u0301")
+    assert "text for 'réadmis' that was read in another encoding" in hint("réadmis", "rÃ©admis")
+    assert "another encoding" in hint("r\ufffdadmis", "réadmis")
+    assert "fix the spelling" in hint("NÃO", "não")
+
+
 def test_text_among_the_values_names_the_line(tmp_path):
     path = tmp_path / "late.csv"
     path.write_text("k,y\n" + "a,2\n" * 30_000 + "a,many\n")

@@ -261,3 +261,15 @@ def test_draws_too_few_for_an_interval():
     assert not told(draws=100)
     assert not told(interval=0.99, draws=500)
     assert not told(interval=0.9999, draws=100, method="difference")
+
+
+def test_periods_of_pandas_are_named_with_the_way_out():
+    table = pd.DataFrame({"predicted": list("ab") * 6, "true": list("ab") * 6})
+    table["month"] = pd.period_range("2024-01", periods=3, freq="M").repeat(4)
+    with pytest.raises(trueup.DataError, match=r"it holds values of type period\[M\]") as refusal:
+        trueup.correct(table, table, by="month")
+    assert ".dt.to_timestamp()" in refusal.value.hint
+    dates = table.assign(month=table["month"].dt.to_timestamp())
+    est = trueup.correct(dates, dates, by="month", seed=1, draws=200)
+    days = datetime.date(2024, 1, 1), datetime.date(2024, 3, 1)
+    assert est.contrast("2024-01-01", "2024-03-01") == est.contrast(*days)

@@ -11,10 +11,17 @@ from tests.seeds import more
 
 import trueup as tu
 from trueup.cli import main
+from trueup.estimate.doubts import Evidence
+from trueup.study.findings import evidence_of
 
 RATES = "error rates differ by 'region'"
 SPREAD = "random labels in 'region'"
 NEVER = "never audited in 'region'"
+
+
+@pytest.mark.parametrize(("p", "words"), [(0.058, "no sign of it"), (0.02, "some sign of it")])
+def test_a_sign_is_below_five_per_cent(p, words):
+    assert evidence_of("rates", Evidence(p, "they differ"), "say so").words.startswith(words)
 
 
 def tables(rng, spread=None, n=1500):

@@ -1,5 +1,6 @@
 """Columns and labels of the two tables: whether they fit together, and the classes they name."""
 
+import unicodedata
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -32,20 +33,19 @@ def check_columns(population: Table, test_set: Table, columns: Columns) -> list[
             hint="add the column, or name the `id` column: scores then come from the population.",
         )
     every = (predicted, *columns.others)
-    found = [(x, population.name, class_kind(population, x, kinds)) for x in every]
+    found = [(x, population, class_kind(population, x, kinds)) for x in every]
     found += [
-        (x, test_set.name, class_kind(test_set, x, test_kinds))
+        (x, test_set, class_kind(test_set, x, test_kinds))
         for x in (true, *every)
         if x in test_kinds
     ]
     if len({kind for *_, kind in found}) > 1:
-        listed = "; ".join(f"{column!r} of {name}: {kind}" for column, name, kind in found)
-        other = [column for column, _, kind in found if kind != "text"]
-        as_text = f" In a CSV file, text={other[0]!r} (--text {other[0]}) makes it text."
+        listed = "; ".join(f"{column!r} of {table.name}: {kind}" for column, table, kind in found)
+        other = [table.as_text(column) for column, table, kind in found if kind != "text"]
+        as_text = f" Codes? Then {other[0]}." if len(other) < len(found) else ""
         raise ClassError(
             f"The class columns must hold the same kind of label; {listed}.",
-            hint="write the classes in the same way in both tables."
-            + (as_text if len(other) < len(found) else ""),
+            hint=f"write the classes in the same way in both tables.{as_text}",
         )
     for column in parts:
         group_kind(population, column, kinds)
@@ -117,7 +117,8 @@ def labels_of(
         raise ClassError(
             f"{tables[1].name} holds true classes that `classes` does not list: "
             f"{quoted(unknown[:MOST_NAMED])}.",
-            hint=f"add them, or fix the spelling. Listed: {listed[:20]}. {UNSURE}",
+            hint=_look_alike(unknown, listed)
+            or f"add them, or fix the spelling. Listed: {listed[:20]}. {UNSURE}",
         )
     if not seen[0] & set(listed):
         raise ClassError(
@@ -146,6 +147,43 @@ def _refuse_untrue(never: set[Any], labels: list[Hashable], test_set: Table, des
     )
 
 
+def _look_alike(unknown: Iterable[Any], known: Iterable[Any]) -> str | None:
+    """Say how labels differ that look the same, or that were read in another encoding."""
+    here, there = ([x for x in labels if isinstance(x, str)] for labels in (unknown, known))
+    forms = {unicodedata.normalize("NFC", x) for x in there}
+    if same := [x for x in here if unicodedata.normalize("NFC", x) in forms]:
+        return (
+            f"{same[0]!r} is in both tables, in two Unicode forms (an accent is part of its letter "
+            "or a character of its own). Write both in one: .str.normalize('NFC') in pandas, or "
+            "unicodedata.normalize('NFC', label)."
+        )
+    for label in (*here, *there):
+        if (meant := _in_utf8(label)) != label:
+            like = f" for {meant!r}" if meant else ""
+            return (
+                f"{label!r} looks like text{like} that was read in another encoding than it was "
+                "written in. `encoding` (--encoding) holds for both files: save both in UTF-8, and "
+                "leave it out."
+            )
+    return None
+
+
+def _in_utf8(label: str) -> str | None:
+    """Return what a label says if UTF-8 was read as windows-1252; None if that cannot be known.
+
+    Examples
+    --------
+    >>> _in_utf8("rÃ©admis"), _in_utf8("réadmis"), _in_utf8("NÃO")
+    ('réadmis', 'réadmis', 'NÃO')
+    """
+    if "\ufffd" in label:
+        return None
+    try:
+        return label.encode("windows-1252").decode("utf-8")
+    except UnicodeError:
+        return label
+
+
 def _common_classes(
     orders: Sequence[list[Hashable] | None],
     tables: tuple[Table, Table],
@@ -160,7 +198,8 @@ def _common_classes(
             raise ClassError(
                 f"{tables[here].name} holds classes that {tables[there].name} never names: "
                 f"{quoted(unknown[:MOST_NAMED])}.",
-                hint="list all classes with classes=[...] (--classes), or fix the spelling. "
+                hint=_look_alike(unknown, seen[there] - seen[here])
+                or "list all classes with classes=[...] (--classes), or fix the spelling. "
                 f"Known: {sorted(seen[there], key=str)[:20]}.{unsure}",
             )
     found = {tuple(x for x in order if x in seen[0]) for order in orders if order}

@@ -59,7 +59,8 @@ def refuse_together(asked: dict[str, Any], columns: Columns) -> None:
         )
     if asked["sample_of"] is not None and columns.by:
         raise OptionError(
-            "`sample_of` cannot be combined with `by`.", hint="leave out one of them."
+            "`sample_of` cannot be combined with `by`.",
+            hint="leave out one of them, or correct each group by itself, as a table of its own.",
         )
     _refuse_pooling(asked, columns)
     if columns.score and not columns.others:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -81,6 +82,12 @@ class Estimate:
         """The draws: (R, K), or (R, G, K) with `by`; None if none were made or kept."""
         return self.whole if self.groups is None else self.groups.draws
 
+    @property
+    def totals(self) -> bool:
+        """Whether a value is totalled; units that are counted with a `weight` are counts too."""
+        weighted = self.asked.get("weight") is not None and self.asked.get("value") is None
+        return self.counts.totals and not weighted
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a dict per class: class, naive, estimate, mean, sd, lower, upper.
 
@@ -134,8 +141,8 @@ class Estimate:
             )
         if isinstance(a, Estimate):
             rows = [{"class": label} for label in self.classes]
-            if {*self.classes} != {*a.classes} or self.counts.totals != a.counts.totals:
-                kinds = ("totals" if x.counts.totals else "counts" for x in (self, a))
+            if {*self.classes} != {*a.classes} or self.totals != a.totals:
+                kinds = ("totals" if x.totals else "counts" for x in (self, a))
                 classes = (listed([*map(str, x.classes)]) for x in (self, a))
                 got = map("{} of {}".format, kinds, classes)
                 raise OptionError(
@@ -192,6 +199,8 @@ class Estimate:
         counts = replace(self.counts, classes=labels, bands=None, **more)
         info = {name: x for name, x in self.info.items() if name != "calibration"}  # of old labels
         interval = self.info["interval"]
+        figures = summarise(Answer(draws), counts.naive, interval)
+        info |= self._said_of(counts, figures, parts)
         return replace(
             self,
             classes=labels,
@@ -201,11 +210,25 @@ class Estimate:
             M=derived.added(derived.added(self.M, columns, -1), parts, -2),
             info=info
             | monte_carlo_errors(draws, self.info["ess"], interval, self.info.get("ess_tails")),
-            _figures=summarise(Answer(draws), counts.naive, interval),
+            _figures=figures,
             groups=groups,
             asked=self.asked | {"combine": {new: list(old) for new, old in classes.items()}},
             _again=None,
         )
+
+    def _said_of(
+        self, counts: Counts, figures: dict[str, Floats | None], parts: list[list[int]]
+    ) -> dict[str, Any]:
+        """Return the warnings that hold for combined classes, and whether correcting them pays."""
+        from trueup.estimate.doubts.cautions import after_combine, correction_warning, labels_to_pay
+
+        told = after_combine(self.info["warnings"], self.classes, counts, parts)
+        if self.info.get("labels_to_pay") is None:
+            return {"warnings": told}
+        n = int(counts.n.sum())
+        more = labels_to_pay(figures, self.info["interval"], n)
+        told += [] if more is None else [correction_warning(more, n, counts.N)]
+        return {"warnings": told, "labels_to_pay": more}
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""
@@ -239,7 +262,7 @@ class Estimate:
         With `period`, of each class in each period.
         """
         units = None if self.groups is None else self.groups.units
-        if not self.counts.totals or (self.groups is not None and units is None):
+        if not self.totals or (self.groups is not None and units is None):
             raise OptionError(
                 "`mean_value` needs an estimate with `value` and without `by`.",
                 hint="give `value` alone or with `period`; for one group, correct its own table.",
@@ -376,7 +399,7 @@ class Estimate:
     def again(self, **changes: Any) -> Estimate:
         """Return the estimate from the same data and seed, with some options changed."""
         if self._again is None:
-            raise EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")
+            raise cannot_rerun(self)
         return self._again(**changes)
 
     def _joint_draws(self) -> Floats:
@@ -417,6 +440,9 @@ class Estimate:
     def _group(self, label: Hashable) -> Floats:
         assert self.groups is not None
         wanted = label if isinstance(label, tuple) else (label,)
+        if wanted not in self.groups.labels:  # dates may be named as the rows print them
+            written = {tuple(map(_written, x)): x for x in self.groups.labels}
+            wanted = written.get(wanted, wanted)
         if wanted not in self.groups.labels:
             known = [x[0] if len(x) == 1 else x for x in self.groups.labels[:10]]
             raise OptionError(f"There must be a group {label!r}; groups are {known} …")
@@ -444,6 +470,23 @@ class Estimate:
         return str(_tables().html_table(self, rows=MOST_PRINTED, warnings=True))
 
 
+def cannot_rerun(est: Estimate) -> EstimateError:
+    """Return the error that says why an estimate cannot be made again."""
+    if {"combine", "margin"} & {*est.asked}:
+        return EstimateError(
+            "`again` and other priors need the estimate as it was made, before `combine` and "
+            "`margin`.",
+            hint="call it on that estimate, and `combine` or `margin` what it returns.",
+        )
+    if "function" in est.asked:
+        return EstimateError(
+            "`again` and other priors need the estimate's own prior, and a file holds only those "
+            f"with a name and `Dirichlet`; this one was saved with prior {est.info['prior']!r}.",
+            hint=f"call `{est.asked['function']}` again with that prior.",
+        )
+    return EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")
+
+
 def _tables() -> Any:
     return import_module("trueup.present.tables")
 
@@ -457,6 +500,11 @@ def _rows(
         | {name: None if x is None else _plain(x[g]) for name, x in figures.items()}
         for g, label in enumerate(classes)
     ]
+
+
+def _written(label: Hashable) -> Hashable:
+    """A date as text, 2024-01-31; other labels as they are."""
+    return str(label) if isinstance(label, datetime.date) else label
 
 
 def _plain(x: Any) -> float | None:

@@ -20,7 +20,7 @@ def to_arviz(est: Estimate) -> Any:
     chains = est.info.get("by_chain", 1) if est.groups is None else 1
     chains = chains if len(est.draws) % chains == 0 else 1  # those that were cut short are one
     labels = [str(label) for label in est.classes]
-    name = "total" if est.counts.totals else "count"
+    name = "total" if est.totals else "count"
     coords: dict[str, list[str]] = {"class": labels}
     dims = {name: ["class"]}
     if est.groups is not None:
@@ -33,7 +33,8 @@ def to_arviz(est: Estimate) -> Any:
     variables = {name: chained(est.draws)}
     if est.P is not None and len(est.P) == len(est.draws):
         variables["P"] = chained(est.P)
-        coords |= {"true": labels, "predicted": labels}
+        columns = [*map(str, est.counts.predicted)]  # some may be no class
+        coords |= {"true": labels, "predicted": columns}
         dims["P"] = ["true", "predicted"]
     data = _from_dict(variables, coords, dims)
     kept = ("method", "design", "prior", "seed", "interval", "ess", "rhat", "version")

@@ -18,14 +18,14 @@ MOST_NAMED = 5
 def what(est: Estimate) -> str:
     """Return what is estimated: the value column in the user's words, or units."""
     value = est.asked.get("value")
-    return f"total of {value}" if value else "total" if est.counts.totals else "number of units"
+    return f"total of {value}" if value else "total" if est.totals else "number of units"
 
 
 def how_made(est: Estimate, share: bool = False) -> str:
     """Say what the figures are, and whether and how they were corrected, in one sentence."""
     info, subject = est.info, UNSEEN.sub(shown, what(est))
     if share:
-        subject = f"share of the {subject}" if est.counts.totals else "share of units"
+        subject = f"share of the {subject}" if est.totals else "share of units"
     words = f"{subject[0].upper()}{subject[1:]}, "
     if info["method"] == "naive":
         return (

@@ -55,12 +55,8 @@ def python_call(est: Estimate) -> str | None:
     """Return the call in Python; None for an estimate that no public function made."""
     if "function" not in est.asked:
         return None
-    parts = [
-        _python(x) if name in TABLES else f"{name}={_python(x)}"
-        for name, x in options_given(est).items()
-    ]
-    inside = ",\n    ".join(parts)
-    call = f"import trueup\n\nest = trueup.{est.asked['function']}(\n    {inside},\n)"
+    inside = "\n".join(_argument(name, x) for name, x in options_given(est).items())
+    call = f"import trueup\n\nest = trueup.{est.asked['function']}(\n{inside}\n)"
     for tables in est.asked.get("added", ()):
         call += f".add({', '.join('...' if is_table(x) else repr(x) for x in tables)})"
     if "combine" in est.asked:
@@ -70,10 +66,12 @@ def python_call(est: Estimate) -> str | None:
     return call
 
 
-def _python(x: Any) -> str:
+def _argument(name: str, x: Any) -> str:
+    """Return the line of an argument; of a table in memory, that it goes here and what it was."""
     if is_table(x):
-        return f"...  # a {x[1:-1]}"
-    return repr(x.tolist() if isinstance(x, np.ndarray) else x)
+        return f"    ...,  # {name}: a {x[1:-1]}"
+    text = repr(x.tolist() if isinstance(x, np.ndarray) else x)
+    return f"    {text}," if name in TABLES else f"    {name}={text},"
 
 
 def is_table(x: Any) -> bool:
@@ -102,7 +100,10 @@ def command_line(est: Estimate) -> str | None:
 
 def only_in_python(est: Estimate) -> list[str]:
     """Return the arguments of this estimate that the command line has no words for."""
-    found = [name for name, x in options_given(est).items() if _words(name, x) is None]
+    given = options_given(est)
+    found = [name for name, x in given.items() if not is_table(x) and _words(name, x) is None]
+    if any(is_table(given.get(name)) for name in TABLES):
+        found.insert(0, "tables in memory (write them to files)")
     if "margin" in est.asked and est.asked.get("keep_draws"):
         found.remove("keep_draws")  # --margin implies it
     if any(is_table(x) for pair in est.asked.get("added", ()) for x in pair):

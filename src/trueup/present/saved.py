@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from trueup import __version__
+from trueup.audit.units import Units
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupBands, GroupCounts, Parts
 from trueup.errors import FileError
@@ -33,8 +34,10 @@ FORMAT = 1
 ENDING, HEAD = ".trueup", "estimate.json"
 KNOWN = {
     kind.__name__: kind
-    for kind in (Estimate, Counts, GroupFigures, Job, GroupCounts, Parts, GroupBands, Dirichlet)
-}
+    for kind in (
+        Estimate, Counts, GroupFigures, Job, GroupCounts, Parts, GroupBands, Dirichlet, Units,
+    )
+}  # fmt: skip
 NATIVE = ("_native", "native")
 """Fields for what makes a dataframe of the user's kind: a saved estimate makes the usual one."""
 TIMES = {"date": datetime.date, "datetime": datetime.datetime}
@@ -129,8 +132,7 @@ def _plain(x: Any, arrays: list[Any]) -> Any:
 
 def _can_rerun(job: Any) -> bool:
     """Whether all that a job needs can be in a file: not a prior of the user's own."""
-    ordinary = isinstance(job, Job) and isinstance(job.options["prior"], str | Dirichlet)
-    return ordinary and job.units is None
+    return isinstance(job, Job) and isinstance(job.options["prior"], str | Dirichlet)
 
 
 def _made(x: Any, archive: zipfile.ZipFile) -> Any:

@@ -261,7 +261,7 @@ def _groups(est: Estimate) -> int:
 
 
 def _title(est: Estimate) -> str:
-    what, info = "totals" if est.counts.totals else "counts", est.info
+    what, info = "totals" if est.totals else "counts", est.info
     if info["method"] == "naive":
         return f"{what.capitalize()} as predicted, not corrected"
     design = f"drawn {est.asked['drawn']}" if "drawn" in est.asked else f"design {info['design']}"

@@ -56,17 +56,19 @@ def group_kind(table: Table, column: str, kinds: dict[str, Kind]) -> Kind:
 def _label_kind(table: Table, column: str, kind: Kind, known: Collection[Kind], what: str) -> Kind:
     if kind not in known:
         *most, last = (KIND_WORDS[k] for k in known)
-        hint = "cast it to text or to whole numbers first."
+        hint, holds = "cast it to text or to whole numbers first.", table.says(column)
+        if "period[" in holds:
+            hint = f"{table.as_text(column)}, or dates: .dt.to_timestamp()."
         if kind == "number":
             hint = (
                 f"is it a score or an amount? Name the column that holds the {what} themselves. "
-                f"Codes, such as 47.91? Say so with text={column!r} (--text {column}). "
+                f"Codes, such as 47.91? Then {table.as_text(column)}. "
                 "(In pandas, a missing value turns whole numbers into decimals: "
                 "use astype('Int64').)"
             )
         raise DataError(
             f"Column {column!r} of {table.name} must hold {what} as {', '.join(most)} or {last}; "
-            f"it holds {KIND_WORDS[kind]}.",
+            f"it holds {holds}.",
             hint=hint,
         )
     return kind

@@ -46,6 +46,10 @@ class FileTable(DuckTable):
     _twice: Collection[str] = ()  # names of more than one column
     _delimiter = ","
 
+    def as_text(self, column: str) -> str:
+        """Name the option: this file is read by us."""
+        return f"say so with text={column!r} (--text {column})"
+
     def __init__(self, path: str) -> None:
         self.name = os.path.basename(path.rstrip("/\\")) or path
         self._path = path

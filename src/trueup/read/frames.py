@@ -115,6 +115,14 @@ class FrameTable(Table):
         """Return the columns and the kind of values that each holds."""
         return {name: kind_of(dtype) for name, dtype in self._schema.items()}
 
+    def says(self, column: str) -> str:
+        """Name the type of what is no known kind, such as the periods of pandas."""
+        if kind_of(self._schema[column]) != "other":
+            return super().says(column)
+        native = nw.to_native(self._frame)
+        pandas = self._frame.implementation.is_pandas()
+        return f"values of type {native[column].dtype if pandas else self._schema[column]}"
+
     def order(self, column: str) -> list[Hashable] | None:
         """Return the categories of an ordered categorical or an enum, in their order."""
         dtype = self._given.get(column)  # a bin is not in the table that was given

@@ -84,6 +84,14 @@ class Table:
         """Return the columns and the kind of values that each holds."""
         raise NotImplementedError
 
+    def says(self, column: str) -> str:
+        """Return what a column holds, in words; the type's own name for what is no known kind."""
+        return KIND_WORDS[self.kinds()[column]]
+
+    def as_text(self, column: str) -> str:
+        """Say how the user makes a column text."""
+        return f"make {column!r} text: astype(str) in pandas, cast(pl.String) in Polars"
+
     def order(self, column: str) -> list[Hashable] | None:
         """Return the labels in the order that the column's own type gives them, if it does."""
         return None

@@ -179,11 +179,13 @@ def check_counts(
     largest: Sequence[float] | None = None,
     warnings: Sequence[str] | None = None,
     parts: GroupCounts | None = None,
+    allowed: bool = False,
 ) -> Check:
     """Check the bag of counts; `largest` are the population's largest values, if known.
 
     `warnings` are those of an estimate that is there already; without them it is made, and once
-    more under another prior, which may take a while.
+    more under another prior, which may take a while. `allowed` says that that estimate allows error
+    rates to depend on the value.
     """
     options: Any = {"design": design, "overlap": overlap, "interval": interval, "seed": 0}
     settings = make_settings(counts.K, L=counts.L, classes=counts.classes, prior=prior, **options)
@@ -197,7 +199,7 @@ def check_counts(
         findings += ask.parts(parts, design)
     findings += ask.score(counts)
     if counts.totals:
-        findings += [*ask.values(counts, settings), *ask.concentration(counts, largest)]
+        findings += [*ask.values(counts, settings, allowed), *ask.concentration(counts, largest)]
     if warnings is None:
         more, warnings = _influence(counts, prior, options)
         findings += more

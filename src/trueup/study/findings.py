@@ -1,7 +1,7 @@
 """The questions of `check`: each a function from the counts to findings, with or without doubt."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from trueup.estimate.doubts.values import rates_follow_value, values_differ
 from trueup.text import p_text
 
 MOST_NAMED = 5
-WEAK = 0.1
+WEAK = 0.05
 ILL_CONDITIONED = 20.0
 FEW_EFFECTIVE = 100.0
 SAID = ("There is no test unit", "cannot be shown to beat no correction")
@@ -139,7 +139,7 @@ def evidence_of(question: str, evidence: Evidence, answer: str, bound: float = D
     """Say how much a p-value shows; below `bound` with what to do about it."""
     p, seen = evidence.p_value, evidence.p_value < bound
     words = f"no sign of it ({p_text(p)})"
-    if p <= WEAK:
+    if p < WEAK:
         words = f"some sign of it ({p_text(p)}; marked only below {bound:g})"
     if seen:
         words = f"{evidence.words} ({p_text(p)}): {answer}"
@@ -198,10 +198,15 @@ def agreement(found: GroupCounts) -> Finding:
     return Finding("agreement of the classifiers", share, False, words)
 
 
-def values(counts: Counts, settings: Settings) -> list[Finding]:
-    """Whether the audited values keep what methods assume of them, and what `correct` does."""
+def values(counts: Counts, settings: Settings, allowed: bool = False) -> list[Finding]:
+    """Whether the audited values keep what methods assume of them, and what `correct` does.
+
+    `allowed` is of an estimate that is there already, and that does not assume it.
+    """
     within, follow = values_differ(counts), rates_follow_value(counts)
-    if in_cells(counts, settings):
+    if allowed:
+        answers = ("this estimate takes that into account",) * 2
+    elif in_cells(counts, settings):
         allows = (
             "`correct` takes that into account with its default method; 'constrained' and "
             "'inverse' would not"
@@ -220,7 +225,7 @@ def values(counts: Counts, settings: Settings) -> list[Finding]:
         found.append(evidence_of("values differ by prediction", within, answers[0], DIFFERENT))
     if follow is not None:
         found.append(evidence_of("true classes depend on the value", follow, answers[1]))
-    return found
+    return [replace(finding, doubt=finding.doubt and not allowed) for finding in found]
 
 
 def concentration(counts: Counts, largest: Sequence[float] | None) -> list[Finding]:

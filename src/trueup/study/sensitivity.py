@@ -9,7 +9,7 @@ from typing import Any
 
 from trueup.draws.settings import POSTERIORS
 from trueup.errors import EstimateError, OptionError, TrueupError, TrueupWarning
-from trueup.estimate.result import Estimate
+from trueup.estimate.result import Estimate, cannot_rerun
 from trueup.prior import resolve_prior
 from trueup.text import aligned, short
 
@@ -90,10 +90,7 @@ def sensitivity(
             hint=f"use one of {list(POSTERIORS)}, without `P` or `studies`.",
         )
     if est._again is None:
-        raise EstimateError(
-            "Other priors need the estimate as it was made, before `combine` and `margin`: call "
-            "sensitivity() on that one."
-        )
+        raise cannot_rerun(est)
     groups = 1 if est.groups is None else len(est.groups.labels)
     if quick and groups * est.counts.K * est.info["draws"] > MOST_CELLS:
         raise EstimateError(

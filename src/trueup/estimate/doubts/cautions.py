@@ -1,6 +1,7 @@
 """What the user should know before publishing, whatever the method found."""
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -16,7 +17,7 @@ from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.doubts.rates import prior_conflict
 from trueup.estimate.doubts.values import far_smaller, thin_half, thin_small, values_differ
-from trueup.text import p_text, quoted, roughly
+from trueup.text import p_text, quoted, roughly, spelt
 
 FEW_WRONG = 12
 """Audited errors below which totals of signed values are doubtful: where classes lie two standard
@@ -41,6 +42,10 @@ DIFFERENT = 0.015
 FEW = 5
 """Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
+
+SINGLE = ("There is no test unit of true class", f"Fewer than {FEW} test units have true class")
+PAYS = "With this test set the correction cannot be shown to beat no correction"
+"""How warnings begin that `combine` may make untrue."""
 
 
 def cautions(
@@ -196,10 +201,37 @@ def correction_warning(more: int, n: int, N: int) -> str:
     if n + more < N and more >= MOST_TIMES * n:
         words = "No realistic number of labels would change this."
     return (
-        "With this test set the correction cannot be shown to beat no correction: the predicted "
+        f"{PAYS}: the predicted "
         "and the corrected figures differ by no more than the error of the correction explains. "
         f"The interval allows for that error. {words}"
     )
+
+
+def after_combine(
+    warnings: list[str], old: Sequence[Hashable], counts: Counts, parts: Sequence[Sequence[int]]
+) -> list[str]:
+    """Leave out what is said of old classes and does not hold for what they became.
+
+    `counts` are those of the new classes, and `parts` the old classes that each is made of.
+    """
+    audited = counts.n.sum(axis=-1)
+    mended = {
+        spelt(old[g])
+        for part, units in zip(parts, audited, strict=True)
+        if len(part) > 1 and units >= FEW
+        for g in part
+    }
+    others = {*map(spelt, old)} - mended
+
+    def holds(words: str) -> bool:
+        if words.startswith(PAYS):
+            return False
+        label = words.split(":")[0].partition(" true class ")[2]
+        named = [x for x in re.split(r", | and ", label) if x]
+        single = words.startswith(SINGLE) and named
+        return not single or not {*named} <= mended or bool({*named} & others)
+
+    return [words for words in warnings if holds(words)]
 
 
 def _no_class(counts: Counts, empty: list[Hashable]) -> str:

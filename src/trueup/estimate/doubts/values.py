@@ -209,8 +209,9 @@ def thin_half(counts: Counts) -> str | None:
     if audited >= THIN:
         return None
     of_them = ("none was", "only one of them was", "only two of them were")[audited]
+    where = "1 unit, which was not" if units == 1 else f"{units:,} units, and {of_them}"
     return (
-        f"Half of the total predicted {label!r} is in {units:,} units, and {of_them} audited: that "
+        f"Half of the total predicted {label!r} is in {where} audited: that "
         "hardly tells whether large units are predicted as well as small ones. If they are not, "
         "the interval may be too narrow. Label more large units: draw them by size, or within size "
         "classes."

@@ -204,7 +204,7 @@ def _assumed(
     of = listed([*map(str, named)])
     if evidence is not None:
         return [
-            f"Error rates have drifted between the audits of {of} "
+            f"Error rates seem to have drifted between the audits of {of} "
             f"({p_text(evidence.p_value)}): {evidence.words}. Between audits they are "
             "interpolated; the intervals of later periods grow with the time since the last audit."
         ]

@@ -108,7 +108,7 @@ def data(est: Estimate) -> Markup:
     rows, columns = counts.n.sum(axis=1), counts.n.sum(axis=0)
     write = alike(counts.naive)
     header = ["class", "predicted units"]
-    header += ["predicted total"] if counts.totals else []
+    header += ["predicted total" if est.totals else "with weights"] if counts.totals else []
     header += ["audited, by prediction", "audited, by true class", "of those, predicted right"]
     lines = []
     for g, label in enumerate(counts.classes):
@@ -139,6 +139,7 @@ def design(est: Estimate) -> Markup:
             overlap=est.info["overlap"],
             interval=est.info["interval"],
             warnings=(),
+            allowed=est.info.get("bands", 1) > 1,
         )
     except TrueupError as error:  # an estimate that is there has a report
         return tag("p", f"The check has no answer for these data: {error}")
@@ -158,10 +159,13 @@ def _named(labels: Sequence[Hashable]) -> str:
 
 def method(est: Estimate) -> Markup:
     """The method in two sentences, with its assumptions."""
-    words, more = METHODS[est.info["method"]]["does"], [*METHODS[est.info["method"]]["needs"]]
+    told = METHODS[est.info["method"]]
+    exact = est.info.get("sampler") in (None, "exact")
+    words, more = told["does"] if exact else told.get("sampled", told["does"]), [*told["needs"]]
     if any(est.asked.get(name) for name in ("drawn", "drawn_within", "probability", "cluster")):
-        told = f"The audited units were {drawn(est)}, and chance alone chose them."
-        more = [told if text.startswith("The test set is a random draw") else text for text in more]
+        chosen = f"The audited units were {drawn(est)}, and chance alone chose them."
+        random = "The test set is a random draw"
+        more = [chosen if text.startswith(random) else text for text in more]
     if (audited := est.info.get("audited_periods")) is not None:
         rates = over_time(est).capitalize()
         where = f"That holds within the audited periods, here {_named(audited)}. "
@@ -253,7 +257,9 @@ def reproduce(est: Estimate) -> Markup:
         parts += [tag("p", "In Python:"), tag("pre", call)]
     if call and not command:
         unsaid = ", ".join(only_in_python(est))
-        parts.append(tag("p", f"Only Python can say this: the command line cannot take {unsaid}."))
+        parts.append(
+            tag("p", f"There is no command for this: the command line cannot take {unsaid}.")
+        )
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     parts.append(tag("p", f"Made with {known}; seed {est.info['seed']}."))
     files = file_hashes(est)
