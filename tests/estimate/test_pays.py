@@ -5,7 +5,7 @@ import pytest
 from tests.seeds import fresh_seed
 
 import trueup as tu
-from trueup.estimate.doubts.cautions import correction_warning, labels_to_pay
+from trueup.estimate.doubts.pays import correction_warning, labels_to_pay
 
 WORDS = "cannot be shown to beat no correction"
 

@@ -31,12 +31,8 @@ from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.cell_totals import MOST_CLASSES, cell_totals, in_cells, stratified
 from trueup.estimate.condition import Drawn, condition
-from trueup.estimate.doubts.cautions import (
-    alike_values,
-    cautions,
-    correction_warning,
-    labels_to_pay,
-)
+from trueup.estimate.doubts.cautions import alike_values, cautions
+from trueup.estimate.doubts.pays import correction_warning, labels_to_pay
 from trueup.estimate.doubts.values import far_means, hardly_seen
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate

@@ -13,7 +13,7 @@ from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
-from trueup.estimate.doubts.cautions import correction_warning
+from trueup.estimate.doubts.pays import correction_warning
 from trueup.estimate.methods import estimate
 from trueup.estimate.options import (
     refuse_drawn_within,
