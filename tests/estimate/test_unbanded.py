@@ -26,9 +26,9 @@ def told(est):
     return [text for text in est.info["warnings"] if WORDS in text]
 
 
-def test_sums_and_periods_say_that_errors_depend_on_the_value(rng):
+def test_sums_periods_and_strata_say_that_errors_depend_on_the_value(rng):
     """Of three test sets two must be told; 97% are."""
-    summed, periods = [], []
+    summed, periods, strata = [], [], []
     for _ in range(3):
         table = units(rng, slope=1.0)
         test = table.sample(300, random_state=fresh_seed())
@@ -38,11 +38,14 @@ def test_sums_and_periods_say_that_errors_depend_on_the_value(rng):
         est = tu.correct(cells, test, count="n", squares="y2", **options)
         summed += told(est)
         periods += told(tu.correct(table, test, period="month", **options))
+        strata += told(tu.correct(table, test, strata="month", **options))
         assert not told(tu.correct(table, test, **options))  # in cells nothing is assumed
     assert len(summed) >= 2
     assert len(periods) >= 2
+    assert len(strata) >= 2
     assert all("without `count`" in text for text in summed)
     assert all("without `period`" in text for text in periods)
+    assert all("Leave out `strata`" in text for text in strata)
 
 
 @pytest.mark.parametrize("sigma", [1.0, 2.0])

@@ -14,19 +14,19 @@ errors rose with the value, in 97% of those of 300, and intervals covered 84 to 
 def without_bands(counts: Counts, periods: bool) -> str | None:
     """Say that wrongly predicted units differ in value, where `joint` has no bands of it.
 
-    So it is in periods, and where the population is given in sums. None in strata that have rates
-    of their own: they may be the way out.
+    So it is in periods, in strata with rates of their own, and where the population is given in
+    sums. Strata of units of similar size are no way out: from sums they covered 77 to 87%.
     """
-    if not counts.totals or counts.bands is not None or counts.within is not None:
+    if not counts.totals or counts.bands is not None:
         return None
     evidence = values_differ(counts, LEAST)
     if evidence is None or evidence.p_value >= DIFFERENT:
         return None
-    where, hint = (
-        "Where the population is given in sums",
-        "Give the units one by one (a row for each, without `count`), or `strata` of units of "
-        "similar size.",
-    )
+    where = "Where the population is given in sums"
+    hint = "Give the units one by one (a row for each, without `count`)."
+    if counts.within is not None:
+        where = "With `strata`"
+        hint = "Leave out `strata`, and give the units one by one (a row for each)."
     if periods:
         where = "With `period`"
         hint = "Correct each audited period by itself, without `period`."
