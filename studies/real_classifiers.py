@@ -109,7 +109,7 @@ def replicate(case: Case) -> dict[str, Outcome]:
             (lower - slack <= truth) & (truth <= upper + slack),
             (upper - lower) / truth.sum(),
             # that correcting may not pay says nothing against the interval
-            len(est.info["warnings"]) > (est.info["labels_to_pay"] is not None),
+            len(est.info["warnings"]) > est.info["unproven"],
         )
     return found
 

@@ -72,18 +72,6 @@ def decimals(values: Iterable[float]) -> int:
     return 0 if largest >= 10_000 else 1 if largest >= 100 else 3
 
 
-def roughly(x: float) -> str:
-    """Write a number of units that is only roughly known, and differs from seed to seed.
-
-    Examples
-    --------
-    >>> roughly(1_083), roughly(1_095), roughly(9), roughly(268)
-    ('1,000', '1,000', '10', '300')
-    """
-    size = 10.0 ** math.floor(math.log10(max(x, 1.0)))
-    return f"{round(size * min((1, 1.5, 2, 3, 5, 7, 10), key=lambda step: abs(step - x / size))):,}"
-
-
 def percent(share: float) -> str:
     """Write a probability that somebody chose.
 

@@ -328,3 +328,10 @@ def test_outputs_say_how_units_were_drawn(tables):
     plain["pi"] = 0.1
     est = tu.correct(table, plain, id="unit", probability="pi")
     assert "drawn with the probabilities in 'pi'" in est.to_markdown()
+
+
+@pytest.mark.parametrize(("study", "options"), [(tu.compare, {}), (tu.plan, {"next": 5})])
+def test_studies_refuse_a_list_drawn_by_size(tables, study, options):
+    """They would simulate a draw within predicted classes, with intervals a third wider."""
+    with pytest.raises(OptionError, match=r"no other is simulated.*drawn .*'y'"):
+        study(*tables, value="y", **options)

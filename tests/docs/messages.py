@@ -43,6 +43,7 @@ def messages() -> Iterator[str]:
     yield from _periods()
     yield from _few_errors()
     yield from _large_units()
+    yield from _given_in_sums()
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
@@ -200,6 +201,14 @@ def _few_errors() -> Iterator[str]:
     sums, squares = [[34, 6], [3, 37]], [[102, 18], [6, 74]]
     whole = ([300, 700], [600, 900], [2000, 2500])
     yield from warned(tu.correct_counts, n, *whole, sums, squares, seed=1)
+
+
+def _given_in_sums() -> Iterator[str]:
+    """Units that are predicted wrongly are three times as large, and the population is summed."""
+    n, mean = np.array([[150, 30], [30, 90]]), np.array([[10.0, 30], [30, 10]])
+    sums, squares = n * mean, n * mean**2 * 1.3
+    whole = (10 * x.sum(axis=0) for x in (n, sums, squares))
+    yield from warned(tu.correct_counts, n, *whole, sums, squares, draws=200, seed=1)
 
 
 def _large_units() -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 
 import trueup as tu
 from trueup.estimate.derived import partition
-from trueup.estimate.doubts.cautions import correction_warning
+from trueup.estimate.doubts.pays import correction_warning
 from trueup.present.reproduce import python_call
 
 N = np.array([[30, 3, 1], [2, 40, 4], [1, 5, 50]])
@@ -63,10 +63,8 @@ def test_warnings_of_classes_that_were_combined_are_those_of_the_new_ones():
     )  # fmt: skip
     joined = near.combine({"bc": ["b", "c"]})
     told = [x for x in joined.info["warnings"] if "beat no correction" in x]
-    more = joined.info["labels_to_pay"]
-    assert near.info["labels_to_pay"] is not None
-    assert more != near.info["labels_to_pay"]
-    assert told == ([] if more is None else [correction_warning(more, 312, 27_200)])
+    assert near.info["unproven"]
+    assert told == ([correction_warning(312, 27_200)] if joined.info["unproven"] else [])
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,8 @@ from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
 from trueup.estimate.cell_totals import MOST_CLASSES, cell_totals, in_cells, stratified
 from trueup.estimate.condition import Drawn, condition
-from trueup.estimate.doubts.cautions import (
-    alike_values,
-    cautions,
-    correction_warning,
-    labels_to_pay,
-)
+from trueup.estimate.doubts.cautions import alike_values, cautions
+from trueup.estimate.doubts.pays import correction_warning, unproven
 from trueup.estimate.doubts.values import far_means, hardly_seen
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
@@ -189,10 +185,10 @@ def finish(
     if alike_values(counts, settings) and lower is not None and upper is not None:
         told = hardly_seen(counts, lower, upper)
         warnings += [told] if told and not any("doubtful" in x for x in warnings) else []
-    more = labels_to_pay(figures, settings.interval, n)
-    if more is not None:
-        warnings.append(correction_warning(more, n, counts.N))
-    info |= answer.info | {"warnings": warnings, "labels_to_pay": more}
+    unsure = unproven(figures, settings.interval, n)
+    if unsure:
+        warnings.append(correction_warning(n, counts.N))
+    info |= answer.info | {"warnings": warnings, "unproven": unsure}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
         info |= monte_carlo_errors(

@@ -220,15 +220,16 @@ class Estimate:
         self, counts: Counts, figures: dict[str, Floats | None], parts: list[list[int]]
     ) -> dict[str, Any]:
         """Return the warnings that hold for combined classes, and whether correcting them pays."""
-        from trueup.estimate.doubts.cautions import after_combine, correction_warning, labels_to_pay
+        from trueup.estimate.doubts.combined import after_combine
+        from trueup.estimate.doubts.pays import correction_warning, unproven
 
         told = after_combine(self.info["warnings"], self.classes, counts, parts)
-        if self.info.get("labels_to_pay") is None:
-            return {"warnings": told}
         n = int(counts.n.sum())
-        more = labels_to_pay(figures, self.info["interval"], n)
-        told += [] if more is None else [correction_warning(more, n, counts.N)]
-        return {"warnings": told, "labels_to_pay": more}
+        unsure = self.info.get("unproven") is not None and unproven(
+            figures, self.info["interval"], n
+        )
+        told += [correction_warning(n, counts.N)] if unsure else []
+        return {"warnings": told, "unproven": unsure}
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""

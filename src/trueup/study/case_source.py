@@ -120,16 +120,15 @@ def _as_drawn(
     if drawn is None:
         return design, columns
     how = drawn[0]
-    if how.within or how.score or (how.size and how.size != columns.value):
+    if how.within or how.score or how.size:
         raise OptionError(
-            "`compare` and `plan` need a test set drawn at random or within predicted classes, or "
-            f"by the size that is its `value`; {audited.name} was drawn {how.words}.",
-            hint=f"for its totals, set value={how.size!r}."
-            if how.size
-            else "to label more, draw again in the same way with a larger n and the same seed: the "
-            "units that were labelled are, but for a few, among those.",
+            "`compare` and `plan` need a test set drawn at random or within predicted classes: no "
+            f"other is simulated. {audited.name} was drawn {how.words}.",
+            hint="`correct` reads how it was drawn. To label more, draw again in the same way with "
+            "a larger n and the same seed: the units that were labelled are, but for a few, among "
+            "those.",
         )
-    own = "by_prediction" if how.by_prediction or how.size else "random"
+    own = "by_prediction" if how.by_prediction else "random"
     return design or own, replace(columns, id=columns.id or how.id)
 
 

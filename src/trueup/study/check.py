@@ -13,7 +13,7 @@ from trueup.count.names import Columns
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
-from trueup.estimate.doubts.cautions import correction_warning
+from trueup.estimate.doubts.pays import correction_warning
 from trueup.estimate.methods import estimate
 from trueup.estimate.options import (
     refuse_drawn_within,
@@ -233,9 +233,9 @@ def _influence(
         influence = Finding(question, move, move > MUCH, words)
     except TrueupError as error:
         influence = Finding(question, None, False, str(error).split("\n")[0])
-    more = est.info["labels_to_pay"]
+    unsure = est.info["unproven"]
     pays = "the corrected figures differ from the predicted ones by more than their error"
-    if more is not None:
-        pays = correction_warning(more, int(counts.n.sum()), counts.N)
-    pay = Finding("does correcting pay", more, more is not None, pays)
+    if unsure:
+        pays = correction_warning(int(counts.n.sum()), counts.N)
+    pay = Finding("does correcting pay", not unsure, unsure, pays)
     return [influence, pay], est.info["warnings"]

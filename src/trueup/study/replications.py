@@ -44,7 +44,7 @@ def doubted(est: Estimate, beside: tuple[str, ...] = ()) -> bool:
 
 def unproven(est: Estimate) -> bool:
     """Whether the answer says that it cannot be shown to beat no correction."""
-    return est.info["labels_to_pay"] is not None
+    return bool(est.info["unproven"])
 
 
 def run_method(

@@ -1,8 +1,6 @@
 """What the user should know before publishing, whatever the method found."""
 
-import re
-from collections.abc import Hashable, Sequence
-from statistics import NormalDist
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +14,9 @@ from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.doubts.rates import prior_conflict
+from trueup.estimate.doubts.unbanded import without_bands
 from trueup.estimate.doubts.values import far_smaller, thin_half, thin_small, values_differ
-from trueup.text import p_text, quoted, roughly, spelt
+from trueup.text import p_text, quoted
 
 FEW_WRONG = 12
 """Audited errors below which totals of signed values are doubtful: where classes lie two standard
@@ -32,8 +31,6 @@ TOTAL_FROM_ZERO = 2.0
 """The same for totals: a class whose units are 1/50 as large as the others was covered only below
 0.75 standard errors, where the bound at 0 pulls the interval down, and beyond 2."""
 MOST_NAMED = 5
-MOST_TIMES = 20
-"""Test units to add that are worth naming, in times of those that there are."""
 WEAK = ("perks", "jeffreys", "uniform")
 """Priors that no test set contradicts."""
 DOUBTFUL = 0.01
@@ -42,10 +39,6 @@ DIFFERENT = 0.015
 FEW = 5
 """Test units of a class; below that, 95% intervals of totals covered 85% with a class of 5%
 (`python studies/real_classifiers.py --only imbalanced_5 --sizes 50`)."""
-
-SINGLE = ("There is no test unit of true class", f"Fewer than {FEW} test units have true class")
-PAYS = "With this test set the correction cannot be shown to beat no correction"
-"""How warnings begin that `combine` may make untrue."""
 
 
 def cautions(
@@ -90,6 +83,8 @@ def cautions(
                 "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
                 "if you cannot, give `strata` of units of similar size."
             )
+    if method == "joint" and (told := without_bands(counts, periods)):
+        found.append(told)
     informative = settings.prior.name not in WEAK and settings.prior.tilt is None
     if informative and method in POSTERIORS and settings.P is None:
         evidence = prior_conflict(counts, settings.prior.alpha, design == "by_prediction")
@@ -168,70 +163,6 @@ def cautions(
             "test set drawn within predicted classes distorts them. Use method 'auto'."
         )
     return found
-
-
-def labels_to_pay(
-    figures: dict[str, NDArray[np.float64] | None], interval: float, n: int
-) -> int | None:
-    """How many more test units it takes until correcting is seen to pay; None if it is.
-
-    The mean squared error of the corrected figures is their standard error², that of the predicted
-    ones their bias², both added up over classes. The distance² between the two is on average the
-    sum of both: where nothing is gained it is a noncentral χ² with K − 1 degrees of freedom, whose
-    median is 2 − 0.9/(K − 1) times the error² (to half a per cent). So half of the answers say it
-    there. The error² shrinks with the number of test units.
-    """
-    naive, middle, lower, upper = (figures[x] for x in ("naive", "estimate", "lower", "upper"))
-    if naive is None or middle is None or lower is None or upper is None or n == 0:
-        return None
-    width = 2 * NormalDist().inv_cdf((1 + interval) / 2)
-    error = float((((upper - lower) / width) ** 2).sum())
-    apart = float(((naive - middle) ** 2).sum())
-    least = (2 - 0.9 / max(len(middle) - 1, 1)) * error
-    if least <= apart:
-        return None
-    most = MOST_TIMES * n
-    return int(min(np.ceil(n * (least / apart - 1)), most)) if apart > 0 else most
-
-
-def correction_warning(more: int, n: int, N: int) -> str:
-    """Say that correcting may be worse than not correcting, and what would change that."""
-    many = f"all {N:,}" if n + more >= N else f"about {roughly(more)} more"
-    words = f"For a figure better than the predicted one, label {many} units first."
-    if n + more < N and more >= MOST_TIMES * n:
-        words = "No realistic number of labels would change this."
-    return (
-        f"{PAYS}: the predicted "
-        "and the corrected figures differ by no more than the error of the correction explains. "
-        f"The interval allows for that error. {words}"
-    )
-
-
-def after_combine(
-    warnings: list[str], old: Sequence[Hashable], counts: Counts, parts: Sequence[Sequence[int]]
-) -> list[str]:
-    """Leave out what is said of old classes and does not hold for what they became.
-
-    `counts` are those of the new classes, and `parts` the old classes that each is made of.
-    """
-    audited = counts.n.sum(axis=-1)
-    mended = {
-        spelt(old[g])
-        for part, units in zip(parts, audited, strict=True)
-        if len(part) > 1 and units >= FEW
-        for g in part
-    }
-    others = {*map(spelt, old)} - mended
-
-    def holds(words: str) -> bool:
-        if words.startswith(PAYS):
-            return False
-        label = words.split(":")[0].partition(" true class ")[2]
-        named = [x for x in re.split(r", | and ", label) if x]
-        single = words.startswith(SINGLE) and named
-        return not single or not {*named} <= mended or bool({*named} & others)
-
-    return [words for words in warnings if holds(words)]
 
 
 def _no_class(counts: Counts, empty: list[Hashable]) -> str:

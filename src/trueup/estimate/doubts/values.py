@@ -37,7 +37,7 @@ BELOW, LEAST_BELOW = 5.0, 10
 """Standard errors that a mean of at least so many audited values never lies below that of all."""
 
 
-def values_differ(counts: Counts) -> Evidence | None:
+def values_differ(counts: Counts, least: int = LEAST) -> Evidence | None:
     """Test that, within a true class, values do not depend on whether the prediction is right.
 
     Two questions about the sums of the wrongly predicted units' values, class by class: is any far
@@ -45,8 +45,8 @@ def values_differ(counts: Counts) -> Evidence | None:
     p-value is that of the clearer answer. With bands the values are normal scores of their ranks in
     the class (van Elteren's test), for which neither a few large units nor zeros decide, and wrong
     predictions are shuffled within classes, so that the p-value holds however few they are.
-    Otherwise values are themselves, and sums are taken as normal. None if no class has two audited
-    units of either kind, or values do not vary.
+    Otherwise values are themselves, and sums are taken as normal. None if no class has at `least`
+    so many audited units of either kind, or values do not vary.
     """
     right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
     banded = counts.bands is not None and counts.bands.u_hat is not None
@@ -68,7 +68,7 @@ def values_differ(counts: Counts) -> Evidence | None:
     mean = sums / np.maximum(units, 1)
     spread = (squares - units * mean**2) / np.maximum(units - 1, 1)
     var = bad * (units - bad) / np.maximum(units, 1) * np.maximum(spread, 0.0)
-    use = (bad >= LEAST) & (units - bad >= LEAST) & (var > 1e-12 * np.maximum(mean**2, 1e-300))
+    use = (bad >= least) & (units - bad >= least) & (var > 1e-12 * np.maximum(mean**2, 1e-300))
     if not use.any():
         return None
     expected, var = (bad * mean)[use], var[use]
