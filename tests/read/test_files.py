@@ -72,6 +72,10 @@ def test_labels_that_look_alike_are_told_apart(tmp_path):
         return refusal.value.hint
 
     assert "two Unicode forms" in hint("caf\u00e9", "cafe\u0301")
+    units = pa.table({"id": [1, 2], "predicted": ["caf\u00e9", "b"]})
+    with pytest.raises(trueup.ClassError, match="never names") as refusal:
+        trueup.correct(units, pa.table({"id": [1, 2], "true": ["cafe\u0301", "b"]}), id="id")
+    assert "two Unicode forms" in refusal.value.hint
     assert "text for 'réadmis' that was read in another encoding" in hint("réadmis", "rÃ©admis")
     assert "another encoding" in hint("r\ufffdadmis", "réadmis")
     assert "fix the spelling" in hint("NÃO", "não")

@@ -158,7 +158,8 @@ def _look_alike(unknown: Iterable[Any], known: Iterable[Any]) -> str | None:
             "unicodedata.normalize('NFC', label)."
         )
     for label in (*here, *there):
-        if (meant := _in_utf8(label)) != label:
+        meant = _in_utf8(label)
+        if meant != label and (meant is None or label in here or meant in here):
             like = f" for {meant!r}" if meant else ""
             return (
                 f"{label!r} looks like text{like} that was read in another encoding than it was "
@@ -198,7 +199,7 @@ def _common_classes(
             raise ClassError(
                 f"{tables[here].name} holds classes that {tables[there].name} never names: "
                 f"{quoted(unknown[:MOST_NAMED])}.",
-                hint=_look_alike(unknown, seen[there] - seen[here])
+                hint=_look_alike(unknown, seen[there])
                 or "list all classes with classes=[...] (--classes), or fix the spelling. "
                 f"Known: {sorted(seen[there], key=str)[:20]}.{unsure}",
             )
