@@ -33,6 +33,6 @@ def correction_warning(n: int, N: int) -> str:
     twice = "; twice as many would make that error up to a third smaller" if 10 * n <= N else ""
     return (
         f"{PAYS}: the predicted and the corrected figures differ by no more than the error of the "
-        "correction explains. The interval allows for that error. How many more labels would change this cannot be told "
-        f"from {n:,}{twice}."
+        "correction explains. The interval allows for that error. How many more labels would "
+        f"change this cannot be told from {n:,}{twice}."
     )
