@@ -140,6 +140,8 @@ def chain_in_a_process(*more):
     test = ";".join(",".join("3" if g == h else "1" for h in range(K)) for g in range(K))
     counts = ",".join(str(200 + 150 * h) for h in range(K))
     code = (
+        # who starts the tests in the background of a script has SIGINT ignored, and children too
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys\nfrom trueup.draws.samplers import walk\nreal = walk.Walk.advance\n"
         "def advance(self, sweeps):\n"
         "    print('drawing', file=sys.stderr, flush=True)\n    real(self, sweeps)\n"
