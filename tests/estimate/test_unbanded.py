@@ -27,7 +27,7 @@ def told(est):
 
 
 def test_sums_periods_and_strata_say_that_errors_depend_on_the_value(rng):
-    """Of three test sets two must be told; 97% are."""
+    """Of three test sets two must be told; nearly all are."""
     summed, periods, strata = [], [], []
     for _ in range(3):
         table = units(rng, slope=1.0)
