@@ -1,7 +1,6 @@
 """Error rates that drift from period to period, by the formulas of a random walk."""
 
 import numpy as np
-import polars as pl
 import pytest
 from tests.estimate.test_periods import P, correct, few_particles, series
 
@@ -16,10 +15,8 @@ from trueup.estimate.periods.drift import (
     in_points,
     learn_drift,
     moved,
-    recall_trends,
 )
 from trueup.estimate.periods.estimate import recalls_seen
-from trueup.present.report import sections
 
 __all__ = ["few_particles"]
 AT = np.array([0.0, 1.0, 2.0, 4.0, 6.0, 7.0, 10.0])
@@ -180,33 +177,6 @@ def test_more_audits_see_more():
     assert (ten < 0.75 * two).all()
     nobody = recalls_seen(np.array([audit, audit * [[0], [1]]]), np.array([0.0, 1.0]))
     assert nobody[1][0] == pytest.approx(41 / 52)  # a recall can fall to 0 at most
-
-
-def test_small_audits_warn_only_if_they_hint_at_a_drift():
-    """They say in any case how far a recall may fall unseen."""
-    table = pl.DataFrame(
-        {"month": [1] * 500 + [2] * 500, "predicted": (["a"] * 3 + ["b"] * 2) * 200}
-    )
-    for wrong, hints in ((9, False), (3, True)):
-        months = []
-        for month, of_b in ((1, 9), (2, wrong)):
-            seen = ["a"] * 19 + ["b"] + ["a"] * of_b + ["b"] * (20 - of_b)
-            true = ["a"] * 20 + ["b"] * 20
-            months.append(pl.DataFrame({"month": month, "predicted": seen, "true": true}))
-        est = tu.correct(table, pl.concat(months), period="month", draws=200, seed=1)
-        assert any("hint at a drift" in words for words in est.info["warnings"]) == hints
-        assert est.info["unseen_drift"]["class"] == "b"
-        assert est.info["unseen_drift"]["points"] > 20
-        assert "may not be seen" in str(sections.method(est))
-
-
-def test_the_trend_of_a_recall_is_that_of_least_squares(rng):
-    n = rng.integers(5, 60, (4, 2, 2)).astype(float)
-    at = np.array([0.0, 1.0, 4.0, 6.0])
-    change, _ = recall_trends(n, at)
-    for g in range(2):
-        units, share = n[:, g].sum(axis=1), n[:, g, g] / n[:, g].sum(axis=1)
-        assert change[g] == pytest.approx(np.polyfit(at, share, 1, w=np.sqrt(units))[0] * 6)
 
 
 def test_bad_drift(rng):

@@ -88,18 +88,6 @@ def over_time(est: Estimate) -> str:
     return f"error rates may drift, a recall by about {points:.2g} points in one period"
 
 
-def unseen_drift(est: Estimate) -> str:
-    """Say how far a recall may drift between the audits without being seen; nothing if not far."""
-    found = est.info.get("unseen_drift")
-    if not found:
-        return ""
-    return (
-        f"No recall has drifted far between the audits: with {found['units']:,} test units of "
-        f"class {found['class']!r}, even a fall by {found['points']} points may not be seen, and "
-        "growth may then be wrong."
-    )
-
-
 def drawn(est: Estimate) -> str:
     """Say how the audited units were drawn, and from which periods if only from some."""
     words, where = _drawn(est), audited_in(est)

@@ -129,17 +129,3 @@ def _slope(P: Floats) -> Floats:
     recall = _recalls(P)
     moves = (recall * (1 - recall)).reshape(-1, P.shape[-1]).mean(axis=0)
     return np.asarray(np.maximum(moves, 0.01))
-
-
-def recall_trends(n: Floats, at: Floats) -> tuple[Floats, Floats]:
-    """Return how far each recall (K,) moved evenly from the first audit to the last, and its error.
-
-    n (A, K, K) are the audits, and `at` (A,) their times. By the slope of the audited shares.
-    """
-    units, right = n.sum(axis=2), n.diagonal(axis1=1, axis2=2)
-    total = np.maximum(units.sum(axis=0), 1e-9)
-    p = (right.sum(axis=0) + 1) / (total + 2)
-    away = (at[:, None] - (units * at[:, None]).sum(axis=0) / total) / (at[-1] - at[0])
-    spread = np.maximum((units * away**2).sum(axis=0), 1e-9)
-    moved = ((right - units * right.sum(axis=0) / total) * away).sum(axis=0) / spread
-    return np.asarray(moved), np.sqrt(p * (1 - p) / spread)

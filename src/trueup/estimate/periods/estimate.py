@@ -19,11 +19,9 @@ from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.doubts.values import far_smaller
 from trueup.estimate.methods import finish
 from trueup.estimate.periods.draw import Assumed, draw_periods
-from trueup.estimate.periods.drift import recall_trends
 from trueup.estimate.periods.labels import when
 from trueup.estimate.periods.scored import learn_scores
 from trueup.estimate.result import Estimate
-from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
 from trueup.text import listed, p_text, spelt
 
@@ -32,10 +30,6 @@ MOST_PERIODS = 2_000
 LIKELY = 0.05
 """Audits that differ with a smaller p-value: that is said, and wrong predictions of a class are
 shared out in each period as in its own audits, not as in all."""
-HINT = 0.2
-"""A recall that moves from the first audit to the last with a smaller p-value, times the number of
-classes, hints at a drift: where audits are too small to see one, a warning says so then. Without a
-hint `info["unseen_drift"]` and the report say it: a warning came in 95% of series without drift."""
 SEEN, MUCH = 2.8, 0.2
 """Standard errors of a change that is seen four times in five, and a change for which intervals do
 not allow unless it is seen: where a recall fell by 20 points between two audits of 100, 67% of
@@ -68,10 +62,8 @@ def estimate_periods(
     draws = series.u
     named = [labels[t][0] for t in audits]
     told = design_of_audits(counts, audits, named, settings)
-    unseen = None if differ or drift else unseen_drift(counts, at, audits)
-    if differ or not drift:
-        hint = None if unseen is None else _hint(counts, at, audits, settings.design)
-        told += _assumed(named, settings, evidence if differ else None, hint)
+    seen = recalls_seen(counts.n[audits], at[audits]) if len(audits) > 1 else None
+    told += _assumed(counts, named, settings, drift, evidence if differ else None, seen)
     told += [_unlike(labels[t][0]) for t in series.unlike]
     others = np.setdiff1d(np.arange(len(at)), audits)
     if series.above is not None and len(others):
@@ -91,7 +83,6 @@ def estimate_periods(
         "step": series.step,
         "drift": series.drift,
         "audits_agree": None if evidence is None else evidence.p_value,
-        "unseen_drift": unseen,
         "warnings": told,
     }
     answer = Answer(draws.sum(axis=1), series.P, M=series.M, info=info)
@@ -201,37 +192,13 @@ def recalls_seen(n: Integers, at: Floats) -> tuple[Floats, Floats]:
     return seen, np.minimum(seen, p)
 
 
-def unseen_drift(counts: Counts, at: Floats, audits: Integers) -> dict[str, Any] | None:
-    """Return the class whose recall may drift the most unseen: its label, units, and points.
-
-    None with one audit, or where a drift of more than MUCH would be seen.
-    """
-    if len(audits) < 2:
-        return None
-    seen, down = recalls_seen(counts.n[audits], at[audits])
-    g = int(seen.argmax())
-    if seen[g] <= MUCH:
-        return None
-    units = int(counts.n[:, g].sum())
-    return {"class": counts.classes[g], "units": units, "points": round(100 * float(down[g]))}
-
-
-def _hint(counts: Counts, at: Floats, audits: Integers, design: str) -> str | None:
-    """Name the recall that moved the most between the audits, if more than HINT allows."""
-    n = counts.n[audits].astype(float)
-    if design == "by_prediction":  # as many of each prediction as there are units
-        share = counts.v_hat[audits] / np.maximum(n.sum(axis=1), 1)
-        n = n * (share * n.sum() / counts.v_hat[audits].sum())[:, None]
-    moved, error = recall_trends(n, at[audits])
-    g = int(np.abs(moved / error).argmax())
-    if 2 * special.ndtr(-abs(moved[g] / error[g])) * counts.K >= HINT:
-        return None
-    way = "fell" if moved[g] < 0 else "rose"
-    return f"the recall of class {counts.classes[g]!r} {way} by about {100 * abs(moved[g]):.0f}"
-
-
 def _assumed(
-    named: Sequence[Hashable], settings: Settings, evidence: Evidence | None, hint: str | None
+    counts: Counts,
+    named: Sequence[Hashable],
+    settings: Settings,
+    drift: float,
+    evidence: Evidence | None,
+    seen: tuple[Floats, Floats] | None,
 ) -> list[str]:
     """Name what has to hold where little shows it, or what the audits say against it."""
     of = listed([*map(str, named)])
@@ -241,13 +208,18 @@ def _assumed(
             f"({p_text(evidence.p_value)}): {evidence.words}. Between audits they are "
             "interpolated; the intervals of later periods grow with the time since the last audit."
         ]
-    if len(named) > 1 and hint is None:
+    if drift:
         return []
-    if len(named) > 1:
+    if seen is not None:
+        g = int(seen[0].argmax())
+        if seen[0][g] <= MUCH:
+            return []
+        units, points = int(counts.n[:, g].sum()), 100 * seen[1][g]
         return [
-            f"The audits of {of} hint at a drift, which chance may explain, too: {hint} points. "
-            "Intervals allow for a small drift only, and growth may be wrong. Audit more units of "
-            "that class."
+            f"The audits of {of} do not differ by more than chance, and intervals allow for a "
+            f"small drift only. With {units:,} test units of class {counts.classes[g]!r}, even a "
+            f"recall that falls by {points:.0f} points may not be seen, and growth may then be "
+            "wrong. Audit more units of that class."
         ]
     where = f"only period {spelt(named[0])} was audited"
     if settings.design == "shifted":

@@ -9,7 +9,7 @@ import numpy as np
 from trueup.errors import EstimateError, TrueupError
 from trueup.estimate.doubts.invented import invented
 from trueup.estimate.result import Estimate
-from trueup.present.evidence import drawn, over_time, population, unseen_drift, what
+from trueup.present.evidence import drawn, over_time, population, what
 from trueup.present.markup import Markup, join, listing, table, tag
 from trueup.present.reproduce import (
     command_line,
@@ -173,7 +173,6 @@ def method(est: Estimate) -> Markup:
             f"{where if audited else ''}{rates}; base rates move from period to period "
             "as far as the data say."
         )
-        more += [told] if (told := unseen_drift(est)) else []
     elif est.groups is not None:
         differ = "differ between groups as far as the audited units say"
         rates = differ if est.info.get("group_rates") else "are the same in all groups"
