@@ -260,7 +260,7 @@ def correct(
             refuse_list_with_period(period, audited.name, how.words)
         notes += absent_units(how, audited)
         design = "by_prediction" if how.by_prediction or size else "random"
-        columns = replace(columns, id=columns.id or how.id)
+        columns = replace(columns, id=columns.id or how.id, phase=how.begin)
         if size and method != "naive":
             chances = drawn[1]
             if size != value or method not in ("auto", "joint"):

@@ -229,7 +229,10 @@ def test_next_is_a_work_list_with_the_pilot_in_it(rng, monkeypatch):
     drawn = made.groupby("stratum").size() / made.groupby("stratum")["units"].first()
     assert np.allclose(drawn, made.groupby("stratum")["probability"].first())
     made["true"] = made["true"].fillna("shop")
-    assert tu.correct(population, made, value="y", seed=1).info["design"] == "by_prediction"
+    est = tu.correct(population, made, value="y", seed=1)
+    assert est.info["design"] == "by_prediction"
+    # whatever its labels: the cells of the estimate are those that units were drawn within
+    assert {*made["units"].astype(int)} <= {*est.counts.bands.v_hat.tolist()}
     with pytest.raises(tu.OptionError, match="for its totals"):
         tu.correct(population, made)
 

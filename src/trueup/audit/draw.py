@@ -37,6 +37,7 @@ class Bands:
 
     value: str
     names: Mapping[Any, str]
+    phase: float  # where the fine bands begin
 
 
 def draw(
@@ -185,7 +186,8 @@ def draw_rows(
     else:
         table = population
         if bands is not None:
-            table, keys = population.banded(BAND, bands.value), [predicted, BAND]
+            table = population.banded(BAND, bands.value, bands.phase)
+            keys = [predicted, BAND]
         if scores:
             table, keys = with_scores(population, predicted, scores, classes), [predicted, BAND]
         every = [*dict.fromkeys([*keys, predicted])]
@@ -217,7 +219,8 @@ def draw_rows(
         chosen = in_strata(table, sizes, units, id, (keys, shown_keys), seed, known, of)
         design = Design(
             id, int(tally.units.sum()), inside, by_prediction,
-            bands=bands.value if bands else None, score=scores, score_bands=most,
+            bands=bands.value if bands else None, phase=bands.phase if bands else 0.0,
+            score=scores, score_bands=most,
             classes=tuple(map(plain, classes or ())),
             predictions=units_mark(tally, every.index(predicted)),
         )  # fmt: skip

@@ -28,9 +28,9 @@ class Design:
     """How a work list was drawn, and out of what.
 
     `total` and `rate` are the sum of the size and the probability per unit of it; `bands` the
-    column of the value whose bands are strata, `score` those of the score, `score_bands` how many
-    its bands may be and `classes` whose they are; `predictions` the mark of the units per predicted
-    class.
+    column of the value whose bands are strata and `phase` where its fine bands begin
+    (`Table.banded`); `score` the columns of the score, `score_bands` how many its bands may be and
+    `classes` whose they are; `predictions` the mark of the units per predicted class.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Design:
     size: str | None = None
     total: float | None = None
     bands: str | None = None
+    phase: float = 0.0
     score: tuple[str, ...] = ()
     score_bands: int = 0
     classes: tuple[Hashable, ...] = ()
@@ -63,6 +64,11 @@ class Design:
             return f"within predicted classes and bands of {banded!r}"
         inside = [*(["predicted classes"] if self.by_prediction else []), *map(repr, self.within)]
         return f"within {', '.join(inside)}" if inside else "at random"
+
+    @property
+    def begin(self) -> float | None:
+        """Where the fine bands begin that units were drawn within; None if there are none."""
+        return self.phase if self.bands else None
 
     @property
     def stratified(self) -> bool:

@@ -11,7 +11,7 @@ from trueup.count.labels import has_values
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
-from trueup.read.columns import Kind, empty_table, plain, refuse_missing
+from trueup.read.columns import Kind, check_value_kind, empty_table, plain, refuse_missing
 from trueup.read.table import Missing, Table, Tally
 
 NUMBERS = ("integer", "number")
@@ -52,10 +52,14 @@ class Both:
         """Where the fine bands of the value begin: with the audited values, whatever their unit.
 
         It is the fraction of 4 log2 of their root mean square. So bands of values in thousands hold
-        the same units as those of values in single ones, and totals scale exactly.
+        the same units as those of values in single ones, and totals scale exactly. A test set that
+        was drawn within bands keeps them.
         """
         columns, value = self.columns, self.columns.value
         assert value is not None
+        if columns.phase is not None:
+            return columns.phase
+        check_value_kind(self.population, value, self.population.kinds()[value])
         if columns.id is None or self.test_set.kinds().get(value, "other") in NUMBERS:
             found = self.test_set.tally([columns.true], value, missing="leave_out")
             size = np.sqrt(found.squares.sum() / found.units.sum())

@@ -23,7 +23,7 @@ class Columns:
     `by`, `strata`, `drawn_within` and `score` may be given as one name, several or None, and are
     tuples afterwards. `predicted` may name several columns: the first is the prediction, `others`
     those of further classifiers. `drawn_bands`: how many bands of the score the test set was drawn
-    within.
+    within; `phase`: where the fine bands of the value begin that it was drawn within.
 
     Examples
     --------
@@ -40,6 +40,7 @@ class Columns:
     drawn_within: tuple[str, ...] = ()
     score: tuple[str, ...] = ()
     drawn_bands: int = 0
+    phase: float | None = None
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

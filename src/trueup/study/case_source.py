@@ -129,7 +129,7 @@ def _as_drawn(
             "those.",
         )
     own = "by_prediction" if how.by_prediction else "random"
-    return design or own, replace(columns, id=columns.id or how.id)
+    return design or own, replace(columns, id=columns.id or how.id, phase=how.begin)
 
 
 def _bands(counts: Counts | None, y: Floats) -> Integers | None:

@@ -114,7 +114,8 @@ def check(
         if drawn[0].stratified:
             refuse_list_with_period(period, audited.name, drawn[0].words)
         design = "by_prediction" if drawn[0].by_prediction or drawn[0].size else "random"
-        columns = replace(columns, id=columns.id or drawn[0].id, drawn_within=drawn[0].within)
+        columns = replace(columns, id=columns.id or drawn[0].id, phase=drawn[0].begin)
+        columns = replace(columns, drawn_within=drawn[0].within)
         if drawn[0].score:
             columns, classes = by_score(drawn[0], columns, classes)
     design = design or "random"

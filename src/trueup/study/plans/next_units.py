@@ -106,7 +106,7 @@ def next_units(
             case.counts, settings.prior, settings.overlap, wanted, settings.seed
         )
         if case.counts.bands is not None and population is not None:
-            bands = band_names(population, columns, K)
+            bands = band_names(population, columns, K, case.counts.bands.phase)
     names: list[str | None] = [*dict.fromkeys(bands.values())] or [None]
     cells = [(label, name) for label in case.classes for name in names]
     prices = np.repeat(label_costs(cost, case.classes), len(names))
@@ -223,7 +223,7 @@ def _work_list(
     seed: int,
 ) -> list[dict[str, Any]]:
     """Draw the units: those of the pilot come first, with their labels."""
-    labels, audited = {}, np.zeros(len(cells), np.int64)
+    labels, audited, phase = {}, np.zeros(len(cells), np.int64), 0.0
     assert columns.id is not None
     if case.counts is not None:
         table = open_table(test_set, "the test set")
@@ -231,7 +231,7 @@ def _work_list(
         require_columns(table, [columns.id, columns.true])
         labels = {plain(i): plain(s) for i, s in table.rows([columns.id, columns.true])}
         cell_counts = case.counts if case.counts.bands is None else case.counts.bands
-        audited = cell_counts.n.sum(axis=0)
+        audited, phase = cell_counts.n.sum(axis=0), cell_counts.phase
     wanted = advice.labels + audited
     sizes = {
         (label if name is None else (label, name)): int(m)
@@ -241,5 +241,5 @@ def _work_list(
     return draw_rows(
         population, sizes, id=columns.id, by_prediction=True, predicted=columns.predicted,
         true=columns.true, seed=seed, labels=labels,
-        bands=Bands(str(columns.value), bands) if bands else None,
+        bands=Bands(str(columns.value), bands, phase) if bands else None,
     )  # fmt: skip
