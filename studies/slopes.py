@@ -7,6 +7,7 @@ of the log value. `trueup.draws.cells.columns` takes it as λs + d: s is what ho
 (values that depend on the true class alone), d what the classifier adds, of scale SLOPE. Here both
 are computed from all units that a classifier was not trained on, true class known: two-class
 problems of scikit-learn's data, a new classifier each time. d₁ − d₀ has √2 times the scale of d.
+Problems in which the value nearly tells the classes apart are left out: slopes have no finite size.
 Needs scikit-learn.
 """
 

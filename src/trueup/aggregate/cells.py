@@ -21,8 +21,8 @@ Integers = NDArray[np.int64]
 
 TWICE = 2.0
 """Beyond the largest audited units a trend may be as much steeper than before, or turn round. If it
-goes on as before, 12 large units of one class among thousands, where errors rise with size, get
-near certainty for the wrong class (`giants` in `studies/real_classifiers.py`)."""
+went on as before, a few giants of one class, where errors rise with size among the others, would
+be given to the wrong class with near certainty (such units: `giants` in `verify.populations`)."""
 # Relative variances below this are rounding: the values of the cell are equal.
 EQUAL = 1e-9
 

@@ -181,6 +181,8 @@ class Estimate:
 
     def combine(self, classes: Mapping[Hashable, Sequence[Hashable]]) -> Estimate:
         """Return the estimate with classes added up, draw by draw: ``{"new": ["a", "b"]}``."""
+        from trueup.estimate.doubts.combined import said_of_combined
+
         labels, parts = derived.partition(self.classes, classes)
         groups, draws = self.groups, derived.added(self._whole_draws(), parts, -1)
         if groups is not None:
@@ -200,7 +202,7 @@ class Estimate:
         info = {name: x for name, x in self.info.items() if name != "calibration"}  # of old labels
         interval = self.info["interval"]
         figures = summarise(Answer(draws), counts.naive, interval)
-        info |= self._said_of(counts, figures, parts)
+        info |= said_of_combined(info, self.classes, counts, figures, parts)
         return replace(
             self,
             classes=labels,
@@ -215,21 +217,6 @@ class Estimate:
             asked=self.asked | {"combine": {new: list(old) for new, old in classes.items()}},
             _again=None,
         )
-
-    def _said_of(
-        self, counts: Counts, figures: dict[str, Floats | None], parts: list[list[int]]
-    ) -> dict[str, Any]:
-        """Return the warnings that hold for combined classes, and whether correcting them pays."""
-        from trueup.estimate.doubts.combined import after_combine
-        from trueup.estimate.doubts.pays import correction_warning, unproven
-
-        told = after_combine(self.info["warnings"], self.classes, counts, parts)
-        n = int(counts.n.sum())
-        unsure = self.info.get("unproven") is not None and unproven(
-            figures, self.info["interval"], n
-        )
-        told += [correction_warning(n, counts.N)] if unsure else []
-        return {"warnings": told, "unproven": unsure}
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""

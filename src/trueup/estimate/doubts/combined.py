@@ -2,14 +2,33 @@
 
 import re
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from trueup.count.counts import Counts
 from trueup.estimate.doubts.cautions import FEW
-from trueup.estimate.doubts.pays import PAYS
+from trueup.estimate.doubts.pays import PAYS, correction_warning, unproven
+from trueup.numerics.arrays import Floats
 from trueup.text import spelt
 
 SINGLE = ("There is no test unit of true class", f"Fewer than {FEW} test units have true class")
 """How warnings of single classes begin."""
+
+
+def said_of_combined(
+    info: dict[str, Any],
+    old: Sequence[Hashable],
+    counts: Counts,
+    figures: dict[str, Floats | None],
+    parts: Sequence[Sequence[int]],
+) -> dict[str, Any]:
+    """Return the warnings that hold for combined classes, and whether correcting them pays."""
+    told, n = after_combine(info["warnings"], old, counts, parts), int(counts.n.sum())
+    asked = info.get("unproven") is not None
+    unsure = asked and unproven(figures, info["interval"], n)
+    return {
+        "warnings": told + ([correction_warning(n, counts.N)] if unsure else []),
+        "unproven": unsure,
+    }
 
 
 def after_combine(
