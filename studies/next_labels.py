@@ -1,12 +1,14 @@
-"""Five pilots: how much narrower an interval is with the labels that `plan --next` advises.
+"""Seven pilots: how much narrower an interval is with the labels that `plan --next` advises.
 
     python studies/next_labels.py                       # 20 pilots of each kind
     python studies/next_labels.py --only cancer --replications 40
 
 Each replication draws a population and a pilot of 100 random units, asks `trueup.plan` which 100 to
-label next, labels them, and corrects with the work list; against 100 more random units. Printed:
-the ratio of the mean half-widths, the promised over the one that came, and how often the interval
-covered. Needs scikit-learn.
+label next, labels them, and corrects with the work list; against 100 more random units. Pilots
+called "strata" are drawn within three regions, in one of which the classifier errs five times as
+often; the other 100 units are then drawn within regions, too. Printed: the ratio of the mean
+half-widths, the promised over the one that came, and how often the interval covered. Needs
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -20,40 +22,48 @@ from real_classifiers import make_population
 
 import trueup as tu
 
-PILOTS = ("K2 counts", "K4 counts", "K2 totals", "K4 totals", "cancer")
+PILOTS = (
+    "K2 counts", "K4 counts", "K2 totals", "K4 totals", "cancer", "K2 strata counts",
+    "K2 strata totals",
+)  # fmt: skip
 
 
-def population(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return true class, predicted class and value of every unit."""
+def population(name: str, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return true class, predicted class, value and region of every unit."""
     if name == "cancer":
-        return make_population("cancer", rng)
+        found = make_population("cancer", rng)
+        return *found, np.zeros(len(found[0]), int)
     K, N = int(name[1]), 20_000
     shares = np.array([0.1, 0.9] if K == 2 else [0.1, 0.15, 0.25, 0.5])
-    s = rng.choice(K, N, p=shares)
-    s_hat = np.where(rng.random(N) < 0.1, rng.choice(K, N), s)
-    return s, s_hat, rng.lognormal(0, 1.5, N) * (1 + s)
+    s, region = rng.choice(K, N, p=shares), rng.choice(3, N, p=[0.6, 0.3, 0.1])
+    rate = np.where(region == 1, 0.25, 0.05) if "strata" in name else 0.1
+    s_hat = np.where(rng.random(N) < rate, rng.choice(K, N), s)
+    return s, s_hat, rng.lognormal(0, 1.5, N) * (1 + s), region
 
 
 def one(name: str, rng: np.random.Generator) -> tuple[float, float, float, bool]:
     """Return the half-widths promised, as advised and at random, and whether it covered."""
-    s, s_hat, y = population(name, rng)
+    s, s_hat, y, region = population(name, rng)
     N, value = len(s), None if "counts" in name else "y"
     table = pd.DataFrame({"unit": np.arange(N), "predicted": s_hat, "y": np.round(y, 6)})
-    first = rng.choice(N, 100, replace=False)
+    table["region"] = region
+    first, within = np.zeros(0, int), "region" if "strata" in name else None
     while len({*s[first], *s_hat[first]}) < len({*s_hat}) or len({*s[first]}) < len({*s}):
-        first = rng.choice(N, 100, replace=False)
+        seed = int(rng.integers(2**32))
+        pilot = tu.draw(table, 100, id="unit", within=within, seed=seed)
+        first = pilot["unit"].to_numpy()
     labels = sorted({*s})
     options = {"value": value, "id": "unit", "classes": labels, "seed": int(rng.integers(2**32))}
-    pilot = table.loc[first].assign(true=s[first])
+    pilot["true"] = s[first]
     g = 0
-    found = tu.plan(table, pilot, next=100, interest=labels[g], design="random", **options)
+    found = tu.plan(table, pilot, next=100, interest=labels[g], **options)
     promised = float(found.info["promised"][0])
     advised = found.work_list()
     assert len(advised) == 200
     advised = advised.assign(true=s[advised["unit"].to_numpy()])
-    others = rng.choice(np.setdiff1d(np.arange(N), first), 100, replace=False)
-    both = np.concatenate([first, others])
-    at_random = table.loc[both].assign(true=s[both])
+    # with the seed of the pilot, a list twice as long begins with its units
+    at_random = tu.draw(table, 200, id="unit", within=within, seed=seed)
+    at_random["true"] = s[at_random["unit"].to_numpy()]
     wise = tu.correct(table, advised, **options).rows()[g]
     plain = tu.correct(table, at_random, **options).rows()[g]
     truth = float(np.where(s == labels[g], table["y"] if value else 1.0, 0.0).sum())
@@ -69,13 +79,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'pilot':12s} {'advised/random':>15s} {'promised/came':>14s} {'covered':>8s}")
+    print(f"{'pilot':16s} {'advised/random':>15s} {'promised/came':>14s} {'covered':>8s}")
     for name in given.only.split(","):
         rng = np.random.default_rng(given.seed)
         found = np.array([one(name, rng) for _ in range(given.replications)], float)
         (narrow, error_1), (promise, error_2) = _ratio(*found.T[[1, 2]]), _ratio(*found.T[[0, 1]])
         print(
-            f"{name:12s} {narrow:8.3f} ± {error_1:.3f} {promise:7.3f} ± {error_2:.3f} "
+            f"{name:16s} {narrow:8.3f} ± {error_1:.3f} {promise:7.3f} ± {error_2:.3f} "
             f"{found[:, 3].mean():7.2f}",
             flush=True,
         )

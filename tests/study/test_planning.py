@@ -11,7 +11,7 @@ from trueup.audit.allocate import allocate_units
 from trueup.count.counts import make_counts
 from trueup.simulation import lognormal, simulate
 from trueup.study.case_source import Assumed, assume, pilot
-from trueup.study.plans import next_units
+from trueup.study.plans import next_units, promise
 from trueup.study.replications import Outcome, run_method
 
 P2 = [[0.9, 0.1], [0.1, 0.9]]
@@ -243,7 +243,7 @@ def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rn
     """Heavy tails: by 20% and more, against as many random labels."""
     N, names, count = 6000, np.array(["other", "shop"]), more(6)
     # how narrow it will be is not asked here, and takes 17 estimates each time
-    monkeypatch.setattr(next_units, "_promise", lambda *_: ([], None))
+    monkeypatch.setattr(next_units, "promise", lambda *_: ([], None))
     monkeypatch.setattr(next_units, "SWEEPS", 30)  # of 80 chains
     z, ratio = [], []
     for _ in range(count):
@@ -272,13 +272,14 @@ def test_auditing_what_the_plan_says_narrows_the_interval_and_it_still_covers(rn
 
 
 def test_a_pilot_that_was_drawn_otherwise_is_refused():
-    """The new list would be by prediction alone, and the pilot's allocation would be forgotten."""
+    """No such draw is simulated; the next labels can be found after a draw within columns."""
     table = pd.DataFrame({"unit": range(200), "predicted": ["a", "b"] * 100})
     table["size"], table["y"] = np.where(table["unit"] < 40, "L", "S"), 1.0 + table["unit"]
-    for how in ({"within": "size", "allocation": "equal"}, {"size": "y"}):
+    calls = (tu.compare, lambda *x: tu.plan(*x, half_width=10), lambda *x: tu.plan(*x, next=10))
+    for how, refused in (({"within": "size"}, calls[:2]), ({"size": "y"}, calls)):
         audit = tu.draw(table, 40, id="unit", seed=1, **how)
         audit["true"] = audit["predicted"]
-        for call in (tu.compare, lambda *x: tu.plan(*x, next=10, id="unit")):
+        for call in refused:
             with pytest.raises(tu.TrueupError, match=r"`compare` and `plan` need a test set drawn"):
                 call(table, audit)
     audit = tu.draw(table, 40, id="unit", seed=1, by_prediction=True)
@@ -325,9 +326,9 @@ def test_labels_go_where_the_variance_falls_most():
     assert advice.labels.tolist() == [5, 5, 0]
     # a Beta's variance: c(1 − c)/(A + 1), and E[c(1 − c)] for which units they are
     exact = 2 * 0.21 * (1000**2 / 11 + 1000 * 10 / 11)
-    assert advice.before[0] == pytest.approx(exact)
+    assert advice.before[0, 0] == pytest.approx(exact)
     after = 2 * 0.21 * 10 / 11 * (995**2 / 15 + 995)  # E[c(1 − c)] does not change on average
-    assert advice.after[0] == pytest.approx(after)
+    assert advice.after[0, 0] == pytest.approx(after)
     assert advise(10, known, cost=np.array([1.0, 1e9, 1.0])).labels.tolist() == [10, 0, 0]
     giant = dirichlet_columns(a, [0], np.array([1, 1000, 1000]), np.array([1e4, 1e3, 1e3]),
                               np.array([1e8, 1e3, 1e3]))  # fmt: skip
@@ -352,7 +353,7 @@ def test_the_expected_variance_is_that_of_simulated_labels(rng):
     var = mean * (1 - mean) / (A + 1)
     total = (var * (2.0 * left) ** 2 + (mean * (1 - mean) - var) * 5.0 * left).sum(axis=1)
     error = total.std() / np.sqrt(len(total))
-    assert abs(total.mean() - advice.after[0]) < 5 * error
+    assert abs(total.mean() - advice.after[0, 0]) < 5 * error
 
 
 def test_a_label_helps_cells_that_resemble_its_own():
@@ -361,6 +362,63 @@ def test_a_label_helps_cells_that_resemble_its_own():
     units, sums = np.array([500, 500]), np.array([500.0, 500.0])
     known = Known(np.full((1, 2), 0.3), cov, np.full((1, 2), 0.19), units, sums, sums * 0)
     assert advise(20, known, cost=np.array([1.0, 2.0])).labels.tolist() == [20, 0]
+
+
+def test_a_label_of_a_lot_is_one_of_a_random_unit_of_its_cells(rng):
+    """Two cells in one lot: against labels simulated from Beta rates, by importance weights."""
+    a, b = np.array([2.0, 8.0]), np.array([6.0, 3.0])
+    units, y = np.array([300, 900]), np.array([5.0, 1.0])
+    known = dirichlet_columns(np.stack([a, b]), [0], units, units * y, units * y**2)
+    m, part = 10, units / units.sum()
+    advice = advise(m, known._replace(lot=np.array([0, 0]), group=np.array([0, 1])))
+    assert advice.labels.tolist() == [m]
+    c = rng.beta(a, b, (400_000, 2))
+    left = units * (1 - m / units.sum())
+    after = []  # the variance of E[Σ u c | labels] is what labels tell; linear Bayes tells less
+    X = rng.binomial(m, c @ part)
+    for cell in (0, 1):
+        figure = left[cell] * y[cell] * c[:, cell]
+        slope = np.cov(figure, X)[0, 1] / X.var()
+        chance = (c[:, cell] * (1 - c[:, cell])).mean() * left[cell] * y[cell] ** 2
+        after.append((figure - slope * X).var() + chance)
+    assert advice.after[0] == pytest.approx(after, rel=0.02)
+
+
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("value", [None, "y"])
+def test_next_after_a_draw_within_columns(rng, monkeypatch, value):
+    """Where errors are most uncertain: the region with a bad classifier gets most of the labels."""
+    monkeypatch.setattr(promise, "FEWER_DRAWS", 200)
+    monkeypatch.setattr(next_units, "FUTURES", 4)
+    N = 6000
+    region = rng.choice(["north", "south"], N)
+    s = (rng.random(N) < 0.2).astype(int)
+    wrong = rng.random(N) < np.where(region == "south", 0.3, 0.03)
+    names = np.array(["other", "shop"])
+    table = pd.DataFrame({"id": np.arange(N), "predicted": names[np.where(wrong, 1 - s, s)]})
+    table = table.assign(region=region, y=rng.lognormal(0, 0.5, N))
+    audit = tu.draw(table, 200, id="id", within="region", seed=int(rng.integers(2**31)))
+    audit["true"] = names[s[audit["id"]]]
+    options = {"id": "id", "interest": "shop", "value": value, "next": 100, "seed": 1}
+    found = tu.plan(table, audit, **options)
+    south = sum(row["units"] for row in found.next if row["region"] == "south")
+    assert south > 60
+    assert "region=south" in str(found)
+    made = found.work_list()
+    assert {*audit["id"]} < {*made["id"]}
+    assert len(made) == 300
+    made["true"] = names[s[made["id"]]]
+    est = tu.correct(table, made, value=value, seed=1)
+    assert est.info["design"] == "by_prediction"
+    row = est.rows()[1]
+    assert (row["upper"] - row["lower"]) / 2 == pytest.approx(found.info["promised"][0], rel=0.5)
+    truth = table["y"][s == 1].sum() if value else s.sum()
+    assert abs(row["mean"] - truth) < 5 * row["sd"]
+    each = tu.plan(table, audit, by="region", **options)
+    assert {row["region"] for row in each.next if row["units"] > 90} <= {"south"}
+    assert "the least precise group is 'south'" in str(each)
+    with pytest.raises(tu.OptionError, match="`by` needs `next` and a pilot"):
+        tu.plan(table, audit, by="region", half_width=100)
 
 
 def test_allocations_keep_to_what_exists(rng):

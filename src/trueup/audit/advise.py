@@ -15,6 +15,10 @@ has the variance s_ℓ about c_ℓ, so that by linear Bayes it is expected to le
 and it takes an average unit out of u_ℓ and w_ℓ. With one Beta per predicted class that is exact; as
 C has the cells' covariances, a label in one cell counts for those that resemble it. Labels are
 handed out one by one, each where the variance falls most. A cell that is taken whole is known.
+
+Units may be drawn within *lots* of several cells, such as all bands of a predicted class in a
+stratum: the label is then one of a random unit of the lot, of rate Σ W_ℓ c_ℓ, W_ℓ = v_ℓ/v the
+cell's part of the lot. And a figure may be of a group, the total of its own cells alone.
 """
 
 from dataclasses import dataclass
@@ -34,6 +38,8 @@ class Known(NamedTuple):
     """What is known of the cells for each class of interest, and the units not audited in them.
 
     `mean` (G, L), `cov` (G, L, L) and `spread` (G, L), E[c(1 − c)], of c; `v`, `u` and `w` (L,).
+    `lot` and `group` (L,): the lot and the group that each cell is in; by default each cell is a
+    lot, and there is one group.
     """
 
     mean: Floats
@@ -42,11 +48,31 @@ class Known(NamedTuple):
     v: Integers
     u: Floats
     w: Floats
+    lot: Integers | None = None
+    group: Integers | None = None
+
+    @property
+    def parts(self) -> Floats:
+        """Return the part W (M, L) that each cell has of its lot's units."""
+        if self.lot is None:
+            return np.eye(len(self.v))
+        inside = (np.arange(self.lot.max() + 1)[:, None] == self.lot).astype(float)
+        units = inside @ self.v
+        even = inside / np.maximum(inside.sum(axis=1), 1)[:, None]
+        some = units[:, None] > 0
+        return np.asarray(np.where(some, inside * self.v / np.where(some, units[:, None], 1), even))
+
+    @property
+    def groups(self) -> Floats:
+        """Return which cells are in each group: ones and zeros (B, L)."""
+        if self.group is None:
+            return np.ones((1, len(self.v)))
+        return np.asarray(np.arange(self.group.max() + 1)[:, None] == self.group, dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Labels per cell (L,), and the variance of each figure of interest before and after them."""
+    """Labels per lot (M,), and the variance of each figure (G, B) before and after them."""
 
     labels: Integers
     before: Floats
@@ -67,8 +93,8 @@ def advise(
 ) -> Advice:
     """Divide labels over cells so that the variance of the figures of interest falls most.
 
-    `scale` (G,) is the standard deviation wanted of each figure: a label serves the one that is
-    furthest above it. `cost` (L,) is what a label costs in each cell.
+    `scale` (G, B) is the standard deviation wanted of each figure: a label serves the one that is
+    furthest above it. `cost` (M,) is what a label costs in each lot.
 
     Examples
     --------
@@ -81,35 +107,42 @@ def advise(
     """
     if int(count) != count or not 1 <= count <= MOST_NEXT:
         raise OptionError(f"`next` must be a whole number from 1 to {MOST_NEXT:,}; got {count!r}.")
-    G, L = known.mean.shape
-    cov, left = known.cov.copy(), known.v.astype(float)
-    y, y2 = known.u / np.maximum(left, 1), known.w / np.maximum(left, 1)
-    scale = np.ones(G) if scale is None else scale
-    given, before = np.zeros(L, np.int64), _variances(cov, known.spread, left, y, y2)
+    mean, cov, W = known.mean, known.cov.copy(), known.parts
+    y, y2 = (x / np.maximum(known.v, 1) for x in (known.u, known.w))
+    lots = np.rint(W.astype(bool) @ known.v.astype(float))
+    left, given = lots.copy(), np.zeros(len(lots), np.int64)
+    told = np.einsum("ml,glk->gmk", W, cov)  # Cov(rate of the lot, rate of the cell)
+    own = np.einsum("gml,ml->gm", told, W)
+    # E[r(1 − r)] of a lot's rate r: that of its cells, and how far their rates lie apart
+    squares = (np.diagonal(cov, axis1=1, axis2=2) + mean**2) @ W.T
+    spread = known.spread @ W.T + np.maximum(squares - own - (mean @ W.T) ** 2, 0.0)
+
+    def variances() -> tuple[Floats, Floats]:
+        """Variance (G, B) of the totals of the units that are left, and these units' values."""
+        units = (left / np.maximum(lots, 1)) @ W.astype(bool) * known.v
+        x = known.groups * units * y
+        chance = np.einsum("gl,bl->gb", known.spread, known.groups * units * y2)
+        return np.asarray(np.einsum("gbl,bl->gb", x @ cov, x) + chance), x
+
+    before = variances()[0]
+    scale = np.ones(before.shape) if scale is None else np.reshape(scale, before.shape)
     count = int(min(count, known.v.sum()))
     step = max(1, count // STEPS)
     while given.sum() < count:
         k = np.minimum(min(step, count - int(given.sum())), left)
-        u = left * y
-        now = _variances(cov, known.spread, left, y, y2)
-        worst = int((now / scale**2).argmax())
-        C = cov[worst]
-        noise = known.spread[worst] / np.maximum(k, 1) + np.diagonal(C)
-        learned = (C @ u) ** 2 / np.maximum(noise, 1e-300)
-        settled = 2 * k * y * (C @ u) + k * known.spread[worst] * y2
-        gain = np.where(left > 0, (learned + settled) / (np.maximum(k, 1) * cost), -1.0)
-        # where nothing is uncertain there is nothing to gain: to the largest cell
-        cell = int(gain.argmax()) if gain.max() > 0 else int(left.argmax())
-        for g in range(G):
-            column = cov[g][:, cell]
-            noise_g = known.spread[g][cell] / k[cell] + column[cell]
-            cov[g] -= np.outer(column, column) / max(noise_g, 1e-300)
-        given[cell] += int(k[cell])
-        left[cell] -= k[cell]
-    return Advice(given, before, _variances(cov, known.spread, left, y, y2))
-
-
-def _variances(cov: Floats, spread: Floats, left: Floats, y: Floats, y2: Floats) -> Floats:
-    """Variance (G,) of the totals of the units that are left."""
-    u = left * y
-    return np.asarray(np.einsum("l,glm,m->g", u, cov, u) + spread @ (left * y2))
+        now, x = variances()
+        g, b = np.unravel_index(int((now / scale**2).argmax()), now.shape)
+        learned = (told[g] @ x[b]) ** 2 / np.maximum(spread[g] / np.maximum(k, 1) + own[g], 1e-300)
+        known_now = known.groups[b] * (2 * y * (cov[g] @ x[b]) + known.spread[g] * y2)
+        gain = np.where(left > 0, (learned + k * (W @ known_now)) / (np.maximum(k, 1) * cost), -1.0)
+        # where nothing is uncertain there is nothing to gain: to the largest lot
+        lot = int(gain.argmax()) if gain.max() > 0 else int(left.argmax())
+        for i in range(len(mean)):
+            column, other = told[i][lot].copy(), told[i] @ W[lot]
+            noise = max(spread[i][lot] / k[lot] + own[i][lot], 1e-300)
+            cov[i] -= np.outer(column, column) / noise
+            told[i] -= np.outer(other, column) / noise
+            own[i] -= other**2 / noise
+        given[lot] += int(k[lot])
+        left[lot] -= k[lot]
+    return Advice(given, before, variances()[0])

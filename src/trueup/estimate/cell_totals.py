@@ -30,7 +30,7 @@ from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.diagnostics import ess, rhat
 from trueup.numerics.weights import effective_size, resample
 
-__all__ = ["cell_totals", "in_cells", "stratified"]
+__all__ = ["arrange", "cell_totals", "in_cells", "stratified"]
 
 
 WARM_UP, LEAST_SWEEPS, MOST_BATCHES = 60, 50, 16
@@ -94,7 +94,7 @@ class Cells(NamedTuple):
 def cell_totals(counts: Counts, settings: Settings) -> Answer:
     """Draw totals from the cells of `counts.bands`: columns learned, units and sums allocated."""
     rng, prior, K, L = settings.rng, settings.prior, counts.K, counts.L
-    cells = _arrange(counts, settings)
+    cells = arrange(counts, settings)
     kept, worst, size = _draw(cells, counts, settings)
     total = kept["total"]
     tail = (1 - settings.interval) / 2
@@ -152,7 +152,7 @@ def cell_totals(counts: Counts, settings: Settings) -> Answer:
     return Answer(draws[order], joint[order] / scale, beta[order], M, cells_P, info=info)
 
 
-def _arrange(counts: Counts, settings: Settings) -> Cells:
+def arrange(counts: Counts, settings: Settings) -> Cells:
     """Arrange the counts by cell, and say what the log odds of a cell may depend on."""
     bands, K, L = counts.bands, counts.K, counts.L
     assert bands is not None

@@ -53,6 +53,7 @@ class Case:
     values: Any = None  # the distribution of the values of an assumed population
     draws: tuple[Floats, Floats] | None = None  # (R, K, K) and (R, K): what the pilot leaves open
     counts: Counts | None = None  # the pilot in numbers
+    strata: tuple[str, ...] = ()  # columns within which units are drawn
     test_shares: Floats | None = None  # (K,) base rates of a shifted test set
 
     @property

@@ -56,11 +56,13 @@ def make_case(
     prior: object,
     seed: int,
     planned: bool = False,
+    strata: bool = False,
 ) -> Case:
     """Take the case from both tables, from the predictions and assumed rates, or assumed whole.
 
     Without a `design` it is that of the test set, if this is a work list, or "random". If it is
-    `planned`, it is not how the test set was drawn.
+    `planned`, it is not how the test set was drawn. With `strata` the pilot may have been drawn
+    within columns, and cells are those of its strata and of `columns.drawn_within`.
     """
     if isinstance(prior, Regression):
         raise OptionError(
@@ -79,7 +81,7 @@ def make_case(
     if test_set is not None:
         audited = open_table(test_set, "the test set")
         named = None if planned else design
-        design, columns = _as_drawn(population, audited, columns, named, design)
+        design, columns = _as_drawn(population, audited, columns, named, design, strata)
     design = design or "random"
     if test_set is None:
         case = _assumed_rates(population, columns.predicted, assumed, design, classes, seed)
@@ -100,7 +102,7 @@ def make_case(
                 "`classes` does not list.",
                 hint="list them too, or leave out the units that have them.",
             )
-        case = pilot(counts, design, prior, seed)
+        case = replace(pilot(counts, design, prior, seed), strata=columns.drawn_within)
     if columns.value is None:
         return case
     s_hat, y = unit_values(population, columns, case.classes, missing)
@@ -111,25 +113,38 @@ def make_case(
 
 
 def _as_drawn(
-    population: Any, audited: Any, columns: Columns, named: str | None, design: str | None
+    population: Any,
+    audited: Any,
+    columns: Columns,
+    named: str | None,
+    design: str | None,
+    strata: bool,
 ) -> tuple[str | None, Columns]:
     """Return the design and the columns of a work list; refuse a draw that is none of ours."""
     from trueup.audit.work_list import read_design
 
-    drawn = read_design(population, audited, columns, named)
+    drawn = read_design(population, audited, replace(columns, drawn_within=()), named)
     if drawn is None:
         return design, columns
     how = drawn[0]
-    if how.within or how.score or how.size:
+    if strata and how.bands and columns.drawn_within:
+        raise OptionError(
+            f"`by` needs a test set drawn at random, or within columns; {audited.name} was drawn "
+            f"{how.words}.",
+            hint="leave out `by`.",
+        )
+    if how.score or how.size or (how.within and not strata):
         raise OptionError(
             "`compare` and `plan` need a test set drawn at random or within predicted classes: no "
             f"other is simulated. {audited.name} was drawn {how.words}.",
             hint="`correct` reads how it was drawn. To label more, draw again in the same way with "
             "a larger n and the same seed: the units that were labelled are, but for a few, among "
-            "those.",
+            "those. After a draw within columns, next=… (--next) says which units to label.",
         )
     own = "by_prediction" if how.by_prediction else "random"
-    return design or own, replace(columns, id=columns.id or how.id, phase=how.begin)
+    within = tuple(dict.fromkeys((*how.within, *columns.drawn_within)))
+    columns = replace(columns, id=columns.id or how.id, phase=how.begin, drawn_within=within)
+    return design or own, columns
 
 
 def _bands(counts: Counts | None, y: Floats) -> Integers | None:
@@ -138,6 +153,8 @@ def _bands(counts: Counts | None, y: Floats) -> Integers | None:
     Bands are in the order of their values: a unit between the means of two is in the nearer one.
     """
     if counts is None or counts.bands is None or counts.bands.u_hat is None or counts.signed:
+        return None
+    if counts.bands.strata > 1:  # each has bands of its own
         return None
     v_hat, u_hat = (x.reshape(counts.K, -1) for x in (counts.bands.v_hat, counts.bands.u_hat))
     mean = u_hat.sum(axis=0) / np.maximum(v_hat.sum(axis=0), 1)
@@ -152,7 +169,7 @@ def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -
     """
     if counts is None or counts.bands is None or counts.signed or design not in FROM_POPULATION:
         return None
-    if counts.bands.u_hat is None:
+    if counts.bands.u_hat is None or counts.bands.strata > 1:
         return None
     concentrations = resolve_prior(prior, counts.K, counts.classes)
     if concentrations.tilt is not None:

@@ -42,6 +42,7 @@ def plan(
     half_width: float | None = None,
     cv: float | Mapping[Hashable, float] | None = None,
     next: int | None = None,
+    by: str | Sequence[str] | None = None,
     certainty: int = 0,
     period: str | None = None,
     drift: float | None = None,
@@ -93,7 +94,11 @@ def plan(
         class that is furthest from its own.
     next : int, optional
         How many units to audit next: those that reduce the variance most per label. With `id`,
-        ``work_list()`` is the table to label, the pilot's units first.
+        ``work_list()`` is the table to label, the pilot's units first. The pilot may also be a
+        work list that was drawn within columns.
+    by : str or sequence of str, optional
+        With `next`: figures are wanted for each group, and each label serves the group with the
+        largest coefficient of variation. Units are drawn within groups and predicted classes.
     certainty : int
         Audit this many of the largest units for certain and plan for the rest: worth it when a
         few units hold much of the total.
@@ -164,12 +169,18 @@ def plan(
         return plan_by_score(predictions, Columns(predicted, score=score), asked)  # type: ignore[arg-type]
     how: Any = {"design": design, "interval": interval}
     settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
-    columns = Columns(predicted, true, value, id)
+    columns = Columns(predicted, true, value, id, by, drawn_within=by)  # type: ignore[arg-type]
+    only_next = next is not None and half_width is None and cv is None
+    if columns.by and not (only_next and test_set is not None):
+        raise OptionError(
+            "`by` needs `next` and a pilot, and no other goal: it says whose labels to add.",
+            hint="plan a precision for one group from its own table.",
+        )
     case = make_case(
         predictions, test_set, columns,
         Assumed(P, base_rates, N, values, test_base_rates, worth), classes=classes,
         overlap=overlap, missing=missing, design=design, prior=prior, seed=settings.seed,
-        planned=True,
+        planned=True, strata=only_next,
     )  # fmt: skip
     rng = np.random.Generator(np.random.SFC64(settings.seed))
     wanted = positions(case, interest)
@@ -233,6 +244,7 @@ def plan(
         "N": case.N,
         "truth": truth,
         "audited": case.audited,
+        "by": [*columns.by],
         "certainty": certainty,
         "interval": interval,
         "cost": cost,

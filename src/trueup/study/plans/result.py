@@ -10,6 +10,9 @@ from typing import Any
 from trueup.errors import OptionError
 from trueup.text import aligned, quoted, short
 
+NEXT = ("predicted", "values", "chosen", "units", "ids")
+"""What `next` says of units besides their stratum."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -24,8 +27,8 @@ class Plan:
     curve : list of dict
         allocation, n, half_width and its Monte Carlo error.
     next : list of dict
-        Which units to audit next: predicted class, band of the value, how chosen, how many, their
-        ids.
+        Which units to audit next: predicted class, columns of the stratum, band of the value, how
+        chosen, how many, their ids.
     info : dict
         What was assumed or found: design, interval, cost per label, seed, notes.
     """
@@ -119,14 +122,16 @@ class Plan:
             lines += aligned(table)
         if self.next:
             lines += [""] if lines else []
-            lines.append(f"Audit next, for the {what} of {quoted(self._wanted)}:")
+            each = f" in each {' and '.join(info['by'])}" if info["by"] else ""
+            lines.append(f"Audit next, for the {what} of {quoted(self._wanted)}{each}:")
             for row in self.next:
                 ids = "" if row["ids"] is None else ": " + ", ".join(map(str, row["ids"][:12]))
                 ids += ", …" if row["ids"] is not None and len(row["ids"]) > 12 else ""
                 values = "" if row["values"] is None else row["values"].split(": ")[-1]
                 band = f", values {values}" if values else ""
+                inside = "".join(f", {k}={x}" for k, x in row.items() if k not in NEXT)
                 lines.append(
-                    f"  {row['units']:>4} predicted {row['predicted']!r}{band}, "
+                    f"  {row['units']:>4} predicted {row['predicted']!r}{inside}{band}, "
                     f"{row['chosen']}{ids}"
                 )
         for note in info["notes"]:
