@@ -33,12 +33,3 @@ for row in est.accuracy():
     print(
         f"{who:6} {row['measure']:9} {row['mean']:.2f} ({row['lower']:.2f} to {row['upper']:.2f})"
     )
-
-unsure = rng.random(6_000) < np.where(right == judged, 0.05, 0.4)  # mostly where it is wrong
-second = rng.random(6_000) < np.where(right, 0.9, 0.2)
-answers["or unsure"] = answers["predicted"].mask(unsure, "unsure")
-answers["second"] = np.where(second, "pass", "fail")
-known = {"id": "answer", "classes": ["fail", "pass"], "seed": 1}
-for columns in (["predicted"], ["or unsure"], ["predicted", "second"], ["or unsure", "second"]):
-    row = tu.correct(answers, people, predicted=columns, **known).rows()[-1]
-    print(f"{' and '.join(columns):20} {row['lower']:,.0f} to {row['upper']:,.0f} right answers")

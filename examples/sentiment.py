@@ -44,9 +44,3 @@ print(f"negative messages, January to December: {growth['estimate']:+,.0f}")
 print(f"  95% interval {growth['lower']:+,.0f} to {growth['upper']:+,.0f}")
 print(f"  truth {truth[11, 0] - truth[0, 0]:+,}")
 assert growth["lower"] < truth[11, 0] - truth[0, 0] < growth["upper"]
-
-share = est.draws[:, :, 0] / est.draws.sum(axis=2)  # negative: (draws, months)
-grew = (share[:, 11] > share[:, 0]).mean()
-print(f"Pr(the share of negative messages grew from January to December) = {grew:.2f}")
-grew = (share[:, 11] > share[:, 10]).mean()
-print(f"Pr(it grew from November to December) = {grew:.2f}")
