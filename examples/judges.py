@@ -23,13 +23,7 @@ answers = pd.DataFrame(
 audited = rng.choice(6_000, 300, replace=False)
 people = pd.DataFrame({"answer": audited, "true": np.where(right[audited], "pass", "fail")})
 est = tu.correct(answers, people, id="answer", by="model", seed=1)
-judge = answers["predicted"].eq("pass").groupby(answers["model"]).mean()
-for row in est.share():
-    if row["class"] == "pass" and row["model"] is not None:  # the last rows are the whole
-        share, low, high = (f"{row[name]:.1%}" for name in ("estimate", "lower", "upper"))
-        print(
-            f"{row['model']}: judge {judge[row['model']]:.1%}, corrected {share} ({low} to {high})"
-        )
+print(est.to_markdown(share=True))
 
 gap = next(row for row in est.contrast("C", "B", share=True) if row["class"] == "pass")
 print(f"B - C: {gap['estimate']:.1%} ({gap['lower']:.1%} to {gap['upper']:.1%})")
@@ -39,15 +33,3 @@ for row in est.accuracy():
     print(
         f"{who:6} {row['measure']:9} {row['mean']:.2f} ({row['lower']:.2f} to {row['upper']:.2f})"
     )
-
-unsure = rng.random(6_000) < np.where(right == judged, 0.05, 0.4)  # mostly where it is wrong
-second = rng.random(6_000) < np.where(right, 0.9, 0.2)
-answers["or unsure"] = answers["predicted"].mask(unsure, "unsure")
-answers["second"] = np.where(second, "pass", "fail")
-known = {"id": "answer", "classes": ["fail", "pass"], "seed": 1}
-for columns in (["predicted"], ["or unsure"], ["predicted", "second"], ["or unsure", "second"]):
-    row = tu.correct(answers, people, predicted=columns, **known).rows()[-1]
-    print(f"{' and '.join(columns):20} {row['lower']:,.0f} to {row['upper']:,.0f} right answers")
-
-print(est.combine({"right": ["pass"], "wrong": ["fail"]}).to_markdown(share=True))
-assert abs(est.rows()[-1]["estimate"] - right.sum()) < 3 * est.rows()[-1]["sd"]

@@ -33,12 +33,11 @@ hectares = 9.0 * np.cos(np.radians(rng.uniform(37, 42, N)))
 
 each = [rng.choice(np.flatnonzero(mapped == h), 50, replace=False) for h in range(K)]
 audited = np.concatenate(each)
-older = np.where(rng.random(N) < 0.9, true // 5, rng.integers(0, 3, N))  # an older map of 3 zones
 labels = np.array(names)
-pixels = zip(range(N), labels[mapped], older, hectares.round(4), strict=True)
+pixels = zip(range(N), labels[mapped], hectares.round(4), strict=True)
 looked_up = zip(audited, labels[true[audited]], strict=True)
 with open("map.csv", "w", newline="") as file:
-    csv.writer(file).writerows([["pixel", "map_class", "zone", "hectares"], *pixels])
+    csv.writer(file).writerows([["pixel", "map_class", "hectares"], *pixels])
 
 with open("reference.csv", "w", newline="") as file:
     csv.writer(file).writerows([["pixel", "reference_class"], *looked_up])
@@ -48,12 +47,6 @@ columns |= {"classes": names}
 est = tu.correct("map.csv", "reference.csv", **columns, design="by_prediction", seed=1)
 print(est.to_markdown())
 
-found = {(row["class"], row["measure"]): row for row in est.accuracy()}
-for label in ("rice", "wetland", "water"):
-    user, producer = found[label, "precision"], found[label, "recall"]
-    print(f"{label:8} user's {user['mean']:.2f} ± {1.96 * user['sd']:.2f}", end="  ")
-    print(f"producer's {producer['mean']:.2f} ± {1.96 * producer['sd']:.2f}")
-
 areas = np.bincount(true, hectares, minlength=K)
 naive, ours, lower, upper = (
     np.array([row[x] for row in est.rows()]) for x in ("naive", "estimate", "lower", "upper")
@@ -61,12 +54,3 @@ naive, ours, lower, upper = (
 before, after = (f"{abs(x / areas - 1).mean():.0%}" for x in (naive, ours))
 print(f"mean error of an area: {before} naive, {after} corrected")
 print(f"{((lower < areas) & (areas < upper)).sum()} of {K} intervals hold the truth")
-
-drawn = [rng.choice(np.flatnonzero(older == zone), 250, replace=False) for zone in range(3)]
-rows = [(i, names[true[i]]) for i in np.concatenate(drawn)]
-with open("zones.csv", "w", newline="") as file:
-    csv.writer(file).writerows([["pixel", "reference_class"], *rows])
-
-zoned = tu.correct("map.csv", "zones.csv", **columns, drawn_within="zone", draws=1000, seed=1)
-for row in [zoned.rows()[names.index(label)] for label in ("rice", "shrubland")]:
-    print(f"{row['class']}: {row['lower'] / 1e3:.0f} to {row['upper'] / 1e3:.0f} thousand hectares")

@@ -39,23 +39,8 @@ columns = {"predicted": "label", "true": "sentiment", "id": "message", "by": "mo
 est = tu.correct("messages.csv", "read_by_people.csv", **columns, pooling="complete", seed=1)
 print(est.to_markdown())
 
-print("month     naive  corrected     95% interval   truth")
-shares = [row for row in est.share() if row["class"] == "negative" and row["month"] is not None]
-for m, row in enumerate(shares):
-    naive = est.rows()[3 * m]["naive"] / volumes[m]
-    print(
-        f"{row['month']}  {naive:6.1%}     {row['estimate']:6.1%}  "
-        f"{row['lower']:6.1%} to {row['upper']:5.1%}  {truth[m, 0] / volumes[m]:6.1%}"
-    )
-
 growth = est.contrast("2025-01", "2025-12")[0]
 print(f"negative messages, January to December: {growth['estimate']:+,.0f}")
 print(f"  95% interval {growth['lower']:+,.0f} to {growth['upper']:+,.0f}")
 print(f"  truth {truth[11, 0] - truth[0, 0]:+,}")
 assert growth["lower"] < truth[11, 0] - truth[0, 0] < growth["upper"]
-
-share = est.draws[:, :, 0] / est.draws.sum(axis=2)  # negative: (draws, months)
-grew = (share[:, 11] > share[:, 0]).mean()
-print(f"Pr(the share of negative messages grew from January to December) = {grew:.2f}")
-grew = (share[:, 11] > share[:, 10]).mean()
-print(f"Pr(it grew from November to December) = {grew:.2f}")

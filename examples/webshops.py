@@ -24,11 +24,5 @@ print(f"corrected  {webshop['estimate'] / 1e6:4.0f} million")
 print(f"truth      {truth / 1e6:4.0f} million")
 assert webshop["lower"] < truth < webshop["upper"]
 
-options = {"method": "constrained", "prior": "jeffreys", "noise": False}
-paper = tu.correct(predictions, test_set, **columns, **options, seed=1)
-row = {row["class"]: row for row in paper.rows()}["webshop"]
-print(f"the paper  {row['estimate'] / 1e6:4.0f} million, mean {row['mean'] / 1e6:.0f},")
-print(f"           {row['lower'] / 1e6:.0f} to {row['upper'] / 1e6:,.0f}")
-
 chances = {row["class"]: row["probability"] for row in est.probability(above=webshop["naive"])}
 print(f"Pr(turnover above the naive figure) = {chances['webshop']:.2f}")
