@@ -123,7 +123,6 @@ def load(page, name):
 @pytest.mark.filterwarnings("ignore::trueup.errors.TrueupWarning")
 def test_peculiar_example_by_keyboard_only(open_page, shoot):
     page = open_page()
-    shoot(page, "empty")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the form")).to_be_focused()
     page.keyboard.press("Enter")
@@ -197,7 +196,7 @@ def test_a_broken_link_opens_an_empty_page(open_page):
     expect(answer_of(page)).to_contain_text("design random")
 
 
-def test_bad_input_is_said_beside_its_field(open_page, shoot):
+def test_bad_input_is_said_beside_its_field(open_page):
     page = open_page()
     load(page, "The Peculiar Example")
     expect(page.locator("#refused")).to_be_visible()
@@ -207,7 +206,6 @@ def test_bad_input_is_said_beside_its_field(open_page, shoot):
     expect(cell).to_have_attribute("aria-invalid", "true")
     expect(cell).to_have_attribute("aria-describedby", "grid-error")
     expect(page.locator("#refused")).to_be_hidden()
-    shoot(page, "error")
     cell.fill("1")
     expect(page.locator("#grid-error")).to_be_hidden()
     expect(page.locator("#refused")).to_be_visible()
@@ -298,7 +296,7 @@ def test_typing_fast_ends_with_the_last_answer(open_page):
     expect(page.locator("#numbers-answer.stale")).to_have_count(0)
 
 
-def test_dark(open_page, shoot):
+def test_dark(open_page):
     page = open_page(color_scheme="dark")
     load(page, "Turnover of webshops")
     drawn(page)
@@ -309,21 +307,18 @@ def test_dark(open_page, shoot):
     )
     assert min(map(int, re.findall(r"\d+", ink)[:3])) > 150
     wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    for width, name in ((360, "phone-dark"), (768, "tablet-dark"), (1440, "dark")):
+    for width in (360, 768, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         assert not page.evaluate(wide), width
-        shoot(page, name)
 
 
-def test_narrow_screens_do_not_scroll_sideways(open_page, tables, shoot):
+def test_narrow_screens_do_not_scroll_sideways(open_page, tables):
     page = open_page(width=320, height=700)
     wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
     for example in ("The Peculiar Example", "Turnover of webshops", "Land cover, 15 classes"):
         load(page, example)
         drawn(page)
         assert not page.evaluate(wide), example
-        if example.startswith("The"):
-            shoot(page, "narrow", height=2200)
     send_files(page, *tables())
     page.get_by_role("button", name="Check and correct").click()
     drawn(page, "files")
@@ -377,11 +372,10 @@ def test_files_end_to_end(open_page, tables, tmp_path, shoot):
     opened.goto(report.as_uri())
     expect(opened.locator("body")).to_contain_text("webshop")
     expect(opened.locator("svg").first).to_be_visible()
-    shoot(opened, "report")
     opened.context.close()
 
 
-def test_files_that_are_wrong_are_refused_in_words(open_page, tmp_path, shoot):
+def test_files_that_are_wrong_are_refused_in_words(open_page, tmp_path):
     page = open_page()
     page.get_by_role("tab", name="Files").click()
     big = tmp_path / "big.csv"
