@@ -45,4 +45,4 @@ def test_every_quote_is_a_message_and_every_message_is_quoted(tmp_path, monkeypa
 def test_every_quote_is_followed_by_what_to_do():
     for end in re.finditer(r"^>.*\n(?!>)", PAGE, re.MULTILINE):
         rest = PAGE[end.end() :].lstrip("\n")
-        assert rest[:1] not in ("", ">", "#"), end[0]
+        assert rest[:1] not in ("", "#"), end[0]  # several messages may have one answer
