@@ -176,8 +176,9 @@ def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -
         return None
     rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
     n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
-    z = scores(v_hat, counts.bands.u_hat.reshape(K, -1))
-    known = frame(n, v_hat, z)
+    u_hat = counts.bands.u_hat.reshape(K, -1)
+    sign = np.sign(u_hat.sum(axis=0)).astype(int)
+    known = frame(n, v_hat, scores(v_hat, u_hat), sign=sign)
     states = learn_columns(n, known, concentrations.alpha, rng)
     return draw_cells(next(islice(states, SWEEPS, None)), n, rng, known.over)
 
