@@ -121,15 +121,15 @@ class Counts:
 
     def coarser(self, many: int) -> Counts:
         """Return cells of which each is so many that stand side by side, added up."""
-        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, many).sum(axis=-1))
+        added = self.changed(lambda x: x.reshape(*x.shape[:-1], -1, many).sum(axis=-1))
         return replace(self, **added, score=None, score_bands=1)
 
     def part(self, which: Any) -> Counts:
         """Return one part, or some of them."""
-        found = self._each(lambda x: x[which])
+        found = self.changed(lambda x: x[which])
         return Counts(self.classes, **found, signed=self.signed, columns=self.columns)
 
-    def _each(self, change: Callable[[Any], Any]) -> dict[str, Any]:
+    def changed(self, change: Callable[[Any], Any]) -> dict[str, Any]:
         """Return every array, changed; None stays None."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         return {name: None if x is None else change(x) for name, x in arrays.items()}

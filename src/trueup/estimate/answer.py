@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.groups.quantiles import figures as group_figures
 from trueup.count.names import FIGURES
 from trueup.numerics.arrays import Floats
 
@@ -71,19 +72,24 @@ def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Float
     return figures
 
 
-def monte_carlo_errors(
-    draws: Floats, ess: float, interval: float, tails: float | None = None
-) -> dict[str, list[float]]:
+def figures_of_groups(
+    draws: Floats, naive: Floats, interval: float, totals: bool
+) -> dict[str, Floats | None]:
+    """Return the figures (B, K) of groups from their draws (R, B, K)."""
+    return {"naive": naive, **group_figures(draws, interval, discrete=not totals)}
+
+
+def monte_carlo_errors(draws: Floats, info: Mapping[str, Any]) -> dict[str, list[float]]:
     """Return the Monte Carlo standard errors of the medians and of the interval's ends.
 
     The rank of the p-quantile among `ess` draws has standard deviation √(p(1 − p) ess); the values
     at those ranks bracket it. No variance is needed, and some of these posteriors have none.
-    `tails` is the effective size at the ends, where a chain may move more slowly.
+    `ess_tails` is the effective size at the ends, where a chain may move more slowly.
     """
-    tail = (1 - interval) / 2
+    tail, ess = (1 - info["interval"]) / 2, info["ess"]
     errors = {}
     for end, p in (("", 0.5), ("_lower", tail), ("_upper", 1 - tail)):
-        size = ess if end == "" or tails is None else min(ess, tails)
+        size = min(ess, info.get("ess_tails") or ess) if end else ess
         step = np.sqrt(p * (1 - p) / max(size, 1.0))
         low, high = np.quantile(draws, np.clip([p - step, p + step], 0, 1), axis=0)
         errors[f"monte_carlo_error{end}"] = [float(x) for x in (high - low) / 2]

@@ -196,11 +196,8 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
             )
         S = class_squares(U, result.M, counts.v_hat, counts.u_hat, counts.w_hat)
         draws = larger_totals(U, S, result.M.sum(axis=2), draws, np.isfinite(size), rng)
-    interval = result.info["interval"]
-    figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
-    info = result.info | monte_carlo_errors(
-        draws, result.info["ess"], interval, result.info.get("ess_tails")
-    )
+    figures = summarise(Answer(draws), counts.naive * scale, result.info["interval"])
+    info = result.info | monte_carlo_errors(draws, result.info)
     if sample_of is not None:
         info["sample_of"] = "inf" if np.isinf(size) else int(size)
     kept = None if sample_of is None else M

@@ -191,9 +191,7 @@ def finish(
     info |= answer.info | {"warnings": warnings, "unproven": unsure}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
-        info |= monte_carlo_errors(
-            answer.draws, info["ess"], settings.interval, info.get("ess_tails")
-        )
+        info |= monte_carlo_errors(answer.draws, info)
     return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
 
 

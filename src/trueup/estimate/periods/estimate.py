@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import Settings
 from trueup.errors import DataError, OptionError
-from trueup.estimate.answer import Answer, GroupFigures
+from trueup.estimate.answer import Answer, GroupFigures, figures_of_groups
 from trueup.estimate.doubts import Evidence
 from trueup.estimate.doubts.cautions import MOST_NAMED, TOTAL_FROM_ZERO
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
@@ -69,8 +68,7 @@ def estimate_periods(
     if series.above is not None and len(others):
         named_others = [labels[t][0] for t in others]
         told += _from_zero(series.above[others], named_others, counts.classes)
-    every = summary(draws, settings.interval, discrete=not counts.totals)
-    numbers = {"naive": counts.naive} | every
+    numbers = figures_of_groups(draws, counts.naive, settings.interval, counts.totals)
     told += of_scores.pop("warnings", [])
     info = of_scores | {
         "method": "joint" if settings.from_population else "full",
