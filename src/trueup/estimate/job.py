@@ -25,6 +25,10 @@ from trueup.numerics.arrays import Progress
 from trueup.read.on_spark import as_executor
 from trueup.text import listed, percent, quoted
 
+OPTIONS = (
+    "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed", "seconds",
+)  # fmt: skip
+"""What `make_settings` takes, of `correct` and `correct_counts`."""
 LEAST_BEYOND = 2.5
 """Draws beyond each end of an interval, on average: those of 100 draws at 95%."""
 
