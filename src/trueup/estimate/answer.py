@@ -1,7 +1,9 @@
 """What a method returns, and the figures that are made of it."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from trueup.aggregate.groups.quantiles import figures as group_figures
 from trueup.count.names import FIGURES
+from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 
 ENDS = 0.01
@@ -40,6 +43,20 @@ class Answer:
     lower: Floats | None = None
     upper: Floats | None = None
     info: dict[str, Any] = field(default_factory=dict)
+
+    def telling(self, warnings: Sequence[str], **more: Any) -> Answer:
+        """Return the answer with these warnings besides its own, and more in `info`."""
+        every = [*self.info.get("warnings", ()), *warnings]
+        return replace(self, info=self.info | more | {"warnings": every})
+
+
+def normal(
+    estimate: Floats, sd: Floats, interval: float, freedom: Floats | None = None, **info: Any
+) -> Answer:
+    """Return an estimate with a normal interval, or Student's if it has degrees of freedom."""
+    end = (1 + interval) / 2
+    half = (special.ndtri(end) if freedom is None else special.stdtrit(freedom, end)) * sd
+    return Answer(estimate=estimate, sd=sd, lower=estimate - half, upper=estimate + half, info=info)
 
 
 @dataclass(frozen=True, eq=False)

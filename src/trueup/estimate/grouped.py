@@ -1,6 +1,5 @@
 """Estimates per group (`by`) and with error rates per stratum (`strata`), from the same methods."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +20,12 @@ from trueup.estimate.strata import Stratum, draw_regressed, draw_together
 from trueup.numerics.arrays import Floats
 from trueup.text import p_text
 
-Native = Callable[[dict[str, list[Any]]], Any]
-
 # With `by` and `strata` together all draws are in memory at once.
 MOST_CELLS = 400_000_000
 
 
 def estimate_parts(
-    found: GroupCounts, settings: Settings, native: Native, *, pooling: str, keep: bool | None
+    found: GroupCounts, settings: Settings, *, pooling: str, keep: bool | None
 ) -> Estimate:
     """Estimate the whole, and every group, as the sum over strata."""
     counts = found.whole
@@ -65,7 +62,7 @@ def estimate_parts(
     P = strata[0].P if len(strata) == 1 else None
     M = sum((stratum.M for stratum in strata[1:]), strata[0].M)
     answer = Answer(whole, P, M=M, info=info)
-    return replace(finish(answer, counts, settings, native), groups=groups)
+    return replace(finish(answer, counts, settings), groups=groups)
 
 
 def _check_strata(settings: Settings, pooling: str) -> None:

@@ -101,26 +101,26 @@ class Job:
         result.info["warnings"][:0] = notes
         result.info.update(self.extra)
         again = replace(self, asked=asked, options={**options, "seed": settings.seed})
-        return replace(result, asked=asked, _again=again)
+        return replace(result, asked=asked, _again=again, _native=self.native)
 
     def _answer(self, settings: Settings) -> Estimate:
         if self.units is not None:
             from trueup.estimate.methods import estimate_units
 
-            return estimate_units(self.counts, self.units, settings, self.native)
+            return estimate_units(self.counts, self.units, settings)
         if self.parts is None:
             from trueup.estimate.methods import estimate
 
-            return estimate(self.counts, settings, self.native)
+            return estimate(self.counts, settings)
         if self.asked.get("period") is not None:
             from trueup.estimate.periods.estimate import estimate_periods
 
             panel, drift = (self.asked.get(name, 0.0) for name in ("panel", "drift"))
-            return estimate_periods(self.parts[0], settings, self.native, panel, drift)
+            return estimate_periods(self.parts[0], settings, panel, drift)
         from trueup.estimate.grouped import estimate_parts
 
         found, pooling, keep = self.parts
-        return estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
+        return estimate_parts(found, settings, pooling=pooling, keep=keep)
 
 
 def _larger(given: object) -> float:

@@ -28,7 +28,7 @@ from trueup.draws.rates import Rates, rates_of
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import EstimateError
 from trueup.estimate import classical
-from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
+from trueup.estimate.answer import Answer, monte_carlo_errors, normal, summarise
 from trueup.estimate.cell_totals import MOST_CLASSES, cell_totals, in_cells, stratified
 from trueup.estimate.condition import Drawn, condition
 from trueup.estimate.doubts.cautions import alike_values, cautions
@@ -36,7 +36,6 @@ from trueup.estimate.doubts.pays import correction_warning, unproven
 from trueup.estimate.doubts.values import far_means, hardly_seen
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
-from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 from trueup.text import quoted
 
@@ -48,19 +47,12 @@ WEIGHTED = (
 SHOWN = ("estimate", "sd", "lower", "upper")
 
 
-def estimate(
-    counts: Counts, settings: Settings, native: Callable[[dict[str, list[Any]]], Any]
-) -> Estimate:
+def estimate(counts: Counts, settings: Settings) -> Estimate:
     """Run the chosen method; return figures, draws and how they were made."""
-    return finish(METHODS[settings.method](counts, settings), counts, settings, native)
+    return finish(METHODS[settings.method](counts, settings), counts, settings)
 
 
-def estimate_units(
-    counts: Counts,
-    units: Units,
-    settings: Settings,
-    native: Callable[[dict[str, list[Any]]], Any],
-) -> Estimate:
+def estimate_units(counts: Counts, units: Units, settings: Settings) -> Estimate:
     """Estimate from units with unequal probabilities, or in clusters.
 
     In cells, the weighted difference estimator is a check.
@@ -72,9 +64,10 @@ def estimate_units(
         figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
         told += few_behind(units, counts.classes)
         own = freedom(units, counts.K, lam)
-        answer = classical._point(figures, variance, settings.interval, told, freedom=own)
+        sd = np.sqrt(variance)
+        answer = normal(figures, sd, settings.interval, own, warnings=told)
         # such a test set need not look like the population, so that is not tested
-        result = finish(answer, counts, replace(settings, design="by_prediction"), native)
+        result = finish(answer, counts, replace(settings, design="by_prediction"))
         result.info["design"] = settings.design
         if units.cluster is not None:
             single = replace(units, cluster=None)
@@ -82,8 +75,8 @@ def estimate_units(
             result.info["design_effect"] = float(variance.sum() / alone) if alone > 0 else 1.0
         return result
     if units.pi is None:
-        return _with_clusters(counts, units, settings, native)
-    result = _with_clusters(counts, units, replace(settings, design="by_prediction"), native)
+        return _with_clusters(counts, units, settings)
+    result = _with_clusters(counts, units, replace(settings, design="by_prediction"))
     figures, variance = weighted_difference(units, counts.naive, counts.N)
     found = result._figures["estimate"]
     assert found is not None
@@ -94,21 +87,16 @@ def estimate_units(
     return result
 
 
-def _with_clusters(
-    counts: Counts,
-    units: Units,
-    settings: Settings,
-    native: Callable[[dict[str, list[Any]]], Any],
-) -> Estimate:
+def _with_clusters(counts: Counts, units: Units, settings: Settings) -> Estimate:
     """Run a method; with clusters, from fewer units."""
     if units.cluster is None:
-        return estimate(counts, settings, native)
+        return estimate(counts, settings)
     every = counts.squared()  # as the units are numbered
     effect = design_effect(units, every.v_hat)
     columns = effect.columns[[every.classes.index(h) for h in counts.predicted]]
     answer = _clustered(counts, settings, effect._replace(columns=columns))
     alike = cluster_effects(units, every.v_hat)
-    result = finish(answer, counts, settings, native, clusters=alike)
+    result = finish(answer, counts, settings, clusters=alike)
     result.info["design_effect"] = effect.whole
     return result
 
@@ -124,9 +112,7 @@ def _clustered(counts: Counts, settings: Settings, effect: DesignEffect) -> Answ
         if answer.sd is None or answer.estimate is None:
             return answer
         sd = answer.sd * np.sqrt(effect.whole)
-        half = special.ndtri((1 + settings.interval) / 2) * sd
-        lower, upper = answer.estimate - half, answer.estimate + half
-        return replace(answer, draws=None, sd=sd, lower=lower, upper=upper)
+        return normal(answer.estimate, sd, settings.interval, **answer.info)
     rest, known = split(counts, settings.overlap)
     cells = None
     if counts.bands is not None:
@@ -145,7 +131,6 @@ def finish(
     answer: Answer,
     counts: Counts,
     settings: Settings,
-    native: Callable[[dict[str, list[Any]]], Any],
     periods: bool = False,
     clusters: Clusters | None = None,
 ) -> Estimate:
@@ -192,7 +177,7 @@ def finish(
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
         info |= monte_carlo_errors(answer.draws, info)
-    return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
+    return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures)
 
 
 def _naive(counts: Counts, settings: Settings) -> Answer:
@@ -208,7 +193,7 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     if in_cells(counts, settings):
         answer = cell_totals(counts, settings)
         full = {} if settings.method == "joint" else {"method": "full"}
-        return _far(replace(answer, info=answer.info | full), counts)
+        return _far(answer.telling([], **full), counts)
     if counts.bands is not None and counts.bands.strata > 1:
         raise EstimateError(
             "A test set drawn within columns (`drawn_within`), or with several `predicted` "
@@ -271,9 +256,7 @@ def _far(answer: Answer, counts: Counts) -> Answer:
     """Add the warning about a class whose units are far larger than others."""
     if not counts.totals or answer.draws is None or answer.M is None:
         return answer
-    told = far_means(answer.draws, answer.M.sum(axis=2), counts)
-    warnings = [*answer.info.get("warnings", ()), *told]
-    return replace(answer, info=answer.info | {"warnings": warnings})
+    return answer.telling(far_means(answer.draws, answer.M.sum(axis=2), counts))
 
 
 def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weighted]:
@@ -301,8 +284,8 @@ def _classical(function: Callable[[Counts, Settings], Answer]) -> Method:
         answer = function(counts.squared(), settings)
         figures = {name: getattr(answer, name)[: counts.K] for name in SHOWN}
         assert figures["sd"] is not None
-        told = [*answer.info["warnings"], *classical.no_width(figures["sd"], counts.classes)]
-        return replace(answer, **figures, info=answer.info | {"warnings": told})
+        told = classical.no_width(figures["sd"], counts.classes)
+        return replace(answer, **figures).telling(told)
 
     return method
 
@@ -314,8 +297,7 @@ def _difference(counts: Counts, settings: Settings) -> Answer:
         return _classical(classical.difference)(counts, settings)
     answer = classical.difference(cells, settings, scores=given_probabilities(counts))
     assert answer.sd is not None
-    told = [*answer.info["warnings"], *classical.no_width(answer.sd, counts.classes)]
-    return replace(answer, info=answer.info | {"warnings": told, "scored": True})
+    return answer.telling(classical.no_width(answer.sd, counts.classes), scored=True)
 
 
 METHODS: dict[str, Method] = {

@@ -53,7 +53,7 @@ class Estimate:
     M: NDArray[Any] | None
     info: dict[str, Any]
     _figures: dict[str, Floats | None] = field(repr=False)
-    _native: Callable[[dict[str, list[Any]]], Any] = field(repr=False)
+    _native: Callable[[dict[str, list[Any]]], Any] = field(default=dict, repr=False)
     groups: GroupFigures | None = None
     asked: dict[str, Any] = field(default_factory=dict, repr=False)
     _again: Callable[..., Estimate] | None = field(default=None, repr=False)

@@ -216,7 +216,7 @@ def _influence(
         settings = make_settings(
             counts.K, L=counts.L, classes=counts.classes, prior=prior, **options
         )
-        est = estimate(counts, settings, dict)
+        est = estimate(counts, settings)
         return replace(est, asked={"prior": prior}, _again=make)
 
     question = "prior influence"

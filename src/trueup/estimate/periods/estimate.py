@@ -1,8 +1,7 @@
 """From the tables' counts per period to an estimate with a row for every period."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -38,8 +37,7 @@ intervals of growth covered (30 series)."""
 def estimate_periods(
     found: GroupCounts,
     settings: Settings,
-    native: Callable[..., Any],
-    panel: float,
+    panel: float = 0.0,
     drift: float = 0.0,
 ) -> Estimate:
     """Estimate every period, in the order of time, and the whole as their sum."""
@@ -84,7 +82,7 @@ def estimate_periods(
         "warnings": told,
     }
     answer = Answer(draws.sum(axis=1), series.P, M=series.M, info=info)
-    result = finish(answer, found.whole, settings, native, periods=True)
+    result = finish(answer, found.whole, settings, periods=True)
     units = series.units if counts.totals else None
     made = GroupFigures(groups.columns, labels, numbers, draws, units)
     return replace(result, groups=made)

@@ -175,7 +175,7 @@ def _promise(
         ], None
 
     def halves(counts: Counts) -> Floats:
-        rows = estimate(counts, settings, dict).rows()
+        rows = estimate(counts, settings).rows()
         return np.array([(rows[g]["upper"] - rows[g]["lower"]) / 2 for g in wanted])
 
     now = halves(case.counts)
