@@ -16,8 +16,7 @@ from trueup.count.names import Columns
 from trueup.count.parts import Figures, GroupCounts, assemble
 from trueup.errors import ClassError, DataError, OptionError, TrueupError
 from trueup.estimate.job import Job, asked_of, run
-from trueup.estimate.periods.late import split
-from trueup.estimate.periods.twice import audit_of, refuse_again
+from trueup.estimate.periods.late import audit_of, refuse_again, split
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.read import open_table, open_units

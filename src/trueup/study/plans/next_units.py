@@ -10,10 +10,10 @@ from scipy.special import ndtri
 
 from trueup.aggregate.cells import draw_cells
 from trueup.audit.advise import Advice, Known, advise, dirichlet_columns
+from trueup.audit.allocate import BAND
 from trueup.audit.draw import Bands, draw_rows
-from trueup.audit.value_bands import band_names
 from trueup.audit.work_list import recognise
-from trueup.count.bands import scores
+from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands, scores
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
 from trueup.draws.cells.columns import CHAINS, learn_columns
@@ -26,7 +26,7 @@ from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.read import open_table
 from trueup.read.columns import plain, require_columns
-from trueup.read.table import Table
+from trueup.read.table import NEGATIVE, NO_BAND, ZERO, Table
 from trueup.study.case import Case
 from trueup.text import short
 
@@ -243,3 +243,31 @@ def _work_list(
         true=columns.true, seed=seed, labels=labels,
         bands=Bands(str(columns.value), bands, phase) if bands else None,
     )  # fmt: skip
+
+
+def band_names(population: Table, columns: Columns, K: int, phase: float) -> dict[Any, str]:
+    """Return the name of the band that each fine band is in: those of `correct`, in order."""
+    assert columns.value is not None
+    table = population.banded(BAND, columns.value, phase)
+    tally = table.tally([BAND], columns.value, missing="leave_out")
+    fine = np.array([key[0] for key in tally.keys if key[0] != NO_BAND], np.int64)
+    every = in_order(fine)
+    order = [tally.keys.index((int(band),)) for band in every]
+    most = int(np.clip(MOST_CELLS // K, LEAST_BANDS, MOST_BANDS))
+    band_of = merge_bands(every, tally.units[order], tally.sums[order], most)
+    names: dict[Any, str] = {}
+    for b in range(int(band_of.max()) + 1):
+        edges = [_edges(int(band), phase) for band in every[band_of == b]]
+        low, high = min(x[0] for x in edges), max(x[1] for x in edges)
+        text = f"{short(low)} to {short(high)}" if low < high else "0"
+        names |= {int(band): f"{b + 1}: {text}" for band in every[band_of == b]}
+    return names
+
+
+def _edges(band: int, phase: float) -> tuple[float, float]:
+    """Return the least and the largest value of a fine band."""
+    if band == ZERO:
+        return 0.0, 0.0
+    size = band - NEGATIVE if band > NEGATIVE // 2 else band
+    low, high = 2.0 ** ((size + phase - 0.5) / 4), 2.0 ** ((size + phase + 0.5) / 4)
+    return (-high, -low) if band > NEGATIVE // 2 else (low, high)
