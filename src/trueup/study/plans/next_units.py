@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from trueup.aggregate.cells import draw_cells
 from trueup.audit.advise import Advice, Known, advise, dirichlet_columns
 from trueup.audit.allocate import BAND
 from trueup.audit.draw import Bands, draw_rows
 from trueup.audit.work_list import recognise
-from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands, scores
+from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
-from trueup.draws.cells.columns import CHAINS, learn_columns
-from trueup.draws.cells.frame import frame
+from trueup.draws.cells.columns import CHAINS
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
@@ -28,6 +26,7 @@ from trueup.read import open_table
 from trueup.read.columns import plain, require_columns
 from trueup.read.table import NEGATIVE, NO_BAND, ZERO, Table
 from trueup.study.case import Case
+from trueup.study.case_source import pilot_columns
 from trueup.text import short
 
 RANDOM, ALL = "at random", "all of them"
@@ -52,15 +51,8 @@ def known_columns(
         a = prior.alpha + counts.n
         c = np.swapaxes(draw_dirichlet(a.T, FUTURES, rng), 1, 2)
         return dirichlet_columns(a, g, rest.v_hat, u, w), c
-    assert cells.u_hat is not None
-    K = counts.K
-    n, v_hat = cells.n.reshape(K, K, -1), cells.v_hat.reshape(K, -1)
-    z = scores(v_hat, cells.u_hat.reshape(K, -1))
-    known = frame(n, v_hat, z)
-    states = learn_columns(n, known, prior.alpha, rng)
-    next(islice(states, WARM_UP, None))
-    c = np.concatenate([draw_cells(state, n, rng, known.over) for state in islice(states, SWEEPS)])
-    c = c.reshape(CHAINS * SWEEPS, K, -1)
+    draws = pilot_columns(counts, prior.alpha, rng, WARM_UP + 1)
+    c = np.concatenate([*islice(draws, SWEEPS)]).reshape(CHAINS * SWEEPS, counts.K, -1)
     mean = c[:, g].mean(axis=0)
     off = c[:, g] - mean
     cov = np.einsum("rgl,rgm->glm", off, off) / len(c)
