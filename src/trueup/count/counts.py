@@ -111,6 +111,13 @@ class Counts:
         arrays: Any = {name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS}
         return replace(self, classes=labels, columns=None, bands=None, **arrays)
 
+    def holding(self, population: Sequence[Any], audited: Sequence[Any]) -> Counts:
+        """Return the counts with other units, Σy and Σy² of both tables, as far as it has sums."""
+        v_hat, *sums = population
+        n, *test_sums = audited if self.t is not None else (audited[0], None, None)
+        u_hat, w_hat, t, t2 = [*sums, *test_sums] if self.totals else [None] * 4
+        return replace(self, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2)
+
     def counted(self) -> Counts:
         """Return the counts without the values, which may still be those of the bands."""
         return replace(self, u_hat=None, w_hat=None, t=None, t2=None, signed=False)

@@ -1,6 +1,6 @@
 """Where a case comes from: assumed rates, or the tables that users have."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ from trueup.draws.cells.frame import frame
 from trueup.draws.settings import FROM_POPULATION, make_settings
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
-from trueup.numerics.arrays import Floats, Integers, Rng
+from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Regression, resolve_prior
 from trueup.simulation import lognormal, simulate
@@ -157,19 +157,12 @@ def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -
     concentrations = resolve_prior(prior, counts.K, counts.classes)
     if concentrations.tilt is not None:
         return None
-    rng = np.random.Generator(np.random.SFC64(seed))
-    return next(pilot_columns(counts, concentrations.alpha, rng, SWEEPS))
-
-
-def pilot_columns(counts: Counts, alpha: Floats, rng: Rng, warm_up: int) -> Iterator[Floats]:
-    """Yield draws of Pr(true g | predicted h, band), (C, K, K, B), after so many sweeps."""
-    cells, K = counts.bands, counts.K
-    assert cells is not None
-    assert cells.u_hat is not None
-    n, v_hat = cells.n.reshape(K, K, -1), cells.v_hat.reshape(K, -1)
-    known = frame(n, v_hat, scores(v_hat, cells.u_hat.reshape(K, -1)))
-    states = islice(learn_columns(n, known, alpha, rng), warm_up, None)
-    return (draw_cells(state, n, rng, known.over) for state in states)
+    rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
+    n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
+    z = scores(v_hat, counts.bands.u_hat.reshape(K, -1))
+    known = frame(n, v_hat, z)
+    states = learn_columns(n, known, concentrations.alpha, rng)
+    return draw_cells(next(islice(states, SWEEPS, None)), n, rng, known.over)
 
 
 def _assumed_rates(

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from trueup.aggregate.cells import draw_cells
 from trueup.audit.advise import Advice, Known, advise, dirichlet_columns
-from trueup.audit.allocate import BAND
 from trueup.audit.draw import Bands, draw_rows
+from trueup.audit.value_bands import band_names
 from trueup.audit.work_list import recognise
-from trueup.count.bands import LEAST_BANDS, MOST_BANDS, MOST_CELLS, in_order, merge_bands
+from trueup.count.bands import scores
 from trueup.count.counts import Counts, split
 from trueup.count.names import Columns
-from trueup.draws.cells.columns import CHAINS
+from trueup.draws.cells.columns import CHAINS, learn_columns
+from trueup.draws.cells.frame import frame
 from trueup.draws.settings import Settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
@@ -24,9 +26,8 @@ from trueup.numerics.dirichlet import draw_dirichlet
 from trueup.prior import Concentrations
 from trueup.read import open_table
 from trueup.read.columns import plain, require_columns
-from trueup.read.table import NEGATIVE, NO_BAND, ZERO, Table
+from trueup.read.table import Table
 from trueup.study.case import Case
-from trueup.study.case_source import pilot_columns
 from trueup.text import short
 
 RANDOM, ALL = "at random", "all of them"
@@ -51,8 +52,15 @@ def known_columns(
         a = prior.alpha + counts.n
         c = np.swapaxes(draw_dirichlet(a.T, FUTURES, rng), 1, 2)
         return dirichlet_columns(a, g, rest.v_hat, u, w), c
-    draws = pilot_columns(counts, prior.alpha, rng, WARM_UP + 1)
-    c = np.concatenate([*islice(draws, SWEEPS)]).reshape(CHAINS * SWEEPS, counts.K, -1)
+    assert cells.u_hat is not None
+    K = counts.K
+    n, v_hat = cells.n.reshape(K, K, -1), cells.v_hat.reshape(K, -1)
+    z = scores(v_hat, cells.u_hat.reshape(K, -1))
+    known = frame(n, v_hat, z)
+    states = learn_columns(n, known, prior.alpha, rng)
+    next(islice(states, WARM_UP, None))
+    c = np.concatenate([draw_cells(state, n, rng, known.over) for state in islice(states, SWEEPS)])
+    c = c.reshape(CHAINS * SWEEPS, K, -1)
     mean = c[:, g].mean(axis=0)
     off = c[:, g] - mean
     cov = np.einsum("rgl,rgm->glm", off, off) / len(c)
@@ -235,31 +243,3 @@ def _work_list(
         true=columns.true, seed=seed, labels=labels,
         bands=Bands(str(columns.value), bands, phase) if bands else None,
     )  # fmt: skip
-
-
-def band_names(population: Table, columns: Columns, K: int, phase: float) -> dict[Any, str]:
-    """Return the name of the band that each fine band is in: those of `correct`, in order."""
-    assert columns.value is not None
-    table = population.banded(BAND, columns.value, phase)
-    tally = table.tally([BAND], columns.value, missing="leave_out")
-    fine = np.array([key[0] for key in tally.keys if key[0] != NO_BAND], np.int64)
-    every = in_order(fine)
-    order = [tally.keys.index((int(band),)) for band in every]
-    most = int(np.clip(MOST_CELLS // K, LEAST_BANDS, MOST_BANDS))
-    band_of = merge_bands(every, tally.units[order], tally.sums[order], most)
-    names: dict[Any, str] = {}
-    for b in range(int(band_of.max()) + 1):
-        edges = [_edges(int(band), phase) for band in every[band_of == b]]
-        low, high = min(x[0] for x in edges), max(x[1] for x in edges)
-        text = f"{short(low)} to {short(high)}" if low < high else "0"
-        names |= {int(band): f"{b + 1}: {text}" for band in every[band_of == b]}
-    return names
-
-
-def _edges(band: int, phase: float) -> tuple[float, float]:
-    """Return the least and the largest value of a fine band."""
-    if band == ZERO:
-        return 0.0, 0.0
-    size = band - NEGATIVE if band > NEGATIVE // 2 else band
-    low, high = 2.0 ** ((size + phase - 0.5) / 4), 2.0 ** ((size + phase + 0.5) / 4)
-    return (-high, -low) if band > NEGATIVE // 2 else (low, high)
