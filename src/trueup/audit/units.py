@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueup.count.matched import units_of
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.numerics import special
@@ -61,10 +62,8 @@ def read_units(
     rows = [[*map(plain, row)] for row in test_set.rows([columns.true, *own, *extra], value=value)]
     rows = [row for row in rows if row[0] is not None and row[1] is not None]
     if columns.id:
-        found = population.rows(
-            [columns.id, columns.predicted], value=columns.value, id=columns.id,
-            among=[row[1] for row in rows],
-        )  # fmt: skip
+        ids = [row[1] for row in rows]
+        found = units_of(population, columns.id, ids, [columns.predicted], columns.value)
         by_id = {plain(row[0]): [*map(plain, row[1:])] for row in found}
         rows = [[row[0], by_id[row[1]][0], *row[2:], *by_id[row[1]][1:]] for row in rows]
     place = {label: k for k, label in enumerate(classes)}

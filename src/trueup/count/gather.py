@@ -71,7 +71,7 @@ def gather_groups(
     extra = tuple(name for name in columns.drawn_within if by and name not in by)
     kept = len(parts), len(test_parts)  # what stays of the labels in figures
     parts, test_parts = (*parts, *extra), (*test_parts, *extra)
-    alone, phase = None, 0.0
+    alone, phase, both = None, 0.0, Both(population, test_set, columns, missing, overlap)
     apart = value is not None or columns.drawn_within or score
     if by and apart and not strata:  # the whole as if nobody had asked for groups
         alone = gather_groups(
@@ -79,21 +79,17 @@ def gather_groups(
             missing=missing, bands=bands or bool(score), design=design,
         )  # fmt: skip
     elif bands and value is not None:
-        phase = Both(population, test_set, columns, missing, overlap).phase()
-        population = population.banded(BAND, value, phase)
-        if columns.id is None:
-            test_set = test_set.banded(BAND, value, phase)
+        phase = both.phase()
+        both = both.made(lambda table: table.banded(BAND, value, phase))
         parts = test_parts = (*parts, BAND)
     fineness = 0
     if score and (alone is None or value is None):
         fineness = 4 if bands and not columns.drawn_bands else 8
         made = Score(score, columns.predicted, score_classes(score, classes), fineness)
-        population = population.scored(SCORE_BAND, made)
-        if columns.id is None:
-            test_set = test_set.scored(SCORE_BAND, made)
+        both = both.made(lambda table: table.scored(SCORE_BAND, made))
         parts, test_parts = (*parts, SCORE_BAND), (*test_parts, SCORE_BAND)
 
-    both = Both(population, test_set, columns, missing, overlap)
+    population, test_set = both.population, both.test_set
     whole, audited = both.every(parts, progress), both.audited(test_parts)
     labels, predicted = labels_of(
         classes, (population, test_set), columns, (whole, audited), design

@@ -40,11 +40,8 @@ def count_group_bands(both: Both, groups: Parts, whole: Counts) -> GroupBands | 
     most = min(MOST_BANDS, MOST_COLUMNS // K**2, MOST_NUMBERS // (B * K**2))
     if most < LEAST_BANDS:
         return None
-    population, test_set = both.population.banded(name, value, cells.phase), both.test_set
-    if groups.placed and columns.id is None:
-        test_set = test_set.banded(name, value, cells.phase)
-    both = replace(both, population=population, test_set=test_set)
-    tables = Tables(both, groups, name)
+    banded = both.made(lambda table: table.banded(name, value, cells.phase), groups.placed)
+    tables = Tables(banded, groups, name)
     every, audited = tables.every, tables.audited
     level = every.levels(B) if audited is not None else np.zeros(B, np.int64)
     found, seen = every, audited

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.labels import MOST_NAMED
-from trueup.count.matched import ROUNDED, written_as
+from trueup.count.matched import ROUNDED, units_of
 from trueup.count.names import Columns
 from trueup.count.parts import Figures, Label
 from trueup.errors import DataError
@@ -67,8 +67,7 @@ def split(
     if by not in test_set.kinds():
         return test_set, None
     marks = {tuple(map(plain, row)) for row in test_set.rows([id, by])}
-    among = written_as([i for i, _ in marks if i is not None], population.kinds()[id])
-    here = {plain(row[0]) for row in population.rows([id], id=id, among=among)}
+    here = {plain(row[0]) for row in units_of(population, id, [i for i, _ in marks], [], None)}
 
     def is_late(i: Hashable, period: Hashable) -> bool:
         return period is not None and period not in periods and i not in here
