@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from trueup.count.names import a_list, check_classes, predicted_labels
 from trueup.errors import DataError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Bools, Floats, Integers
 from trueup.read.columns import plain
 
 Array = TypeVar("Array", Floats, Integers)
@@ -73,9 +73,14 @@ class Counts:
         return int(self.v_hat.sum())
 
     @property
+    def same(self) -> Bools:
+        """Whether a predicted label is the class, (K, L)."""
+        return np.array([[g == h for h in self.predicted] for g in self.classes])
+
+    @property
     def right(self) -> int:
         """How many test units were predicted right."""
-        return int(np.trace(self.squared().n))
+        return int(self.n[self.same].sum())
 
     @property
     def totals(self) -> bool:
