@@ -18,7 +18,7 @@ from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import MOST_DRAWS, Settings, make_settings
-from trueup.errors import OptionError, TrueupWarning
+from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate.answer import Answer, monte_carlo_errors, more_draws, summarise
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
@@ -105,7 +105,7 @@ class Job:
 
     def _answer(self, settings: Settings) -> Estimate:
         if self.units is not None:
-            from trueup.estimate.methods import estimate_units
+            from trueup.estimate.from_units import estimate_units
 
             return estimate_units(self.counts, self.units, settings)
         if self.parts is None:
@@ -219,3 +219,20 @@ def run(job: Job, progress: Progress | None, executor: Any = None) -> Estimate:
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result
+
+
+def cannot_rerun(est: Estimate) -> EstimateError:
+    """Return the error that says why an estimate cannot be made again."""
+    if {"combine", "margin"} & {*est.asked}:
+        return EstimateError(
+            "`again` and other priors need the estimate as it was made, before `combine` and "
+            "`margin`.",
+            hint="call it on that estimate, and `combine` or `margin` what it returns.",
+        )
+    if "function" in est.asked:
+        return EstimateError(
+            "`again` and other priors need the estimate's own prior, and a file holds only those "
+            f"with a name and `Dirichlet`; this one was saved with prior {est.info['prior']!r}.",
+            hint=f"call `{est.asked['function']}` again with that prior.",
+        )
+    return EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")

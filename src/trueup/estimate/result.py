@@ -232,6 +232,8 @@ class Estimate:
     def again(self, **changes: Any) -> Estimate:
         """Return the estimate from the same data and seed, with some options changed."""
         if self._again is None:
+            from trueup.estimate.job import cannot_rerun
+
             raise cannot_rerun(self)
         return self._again(**changes)
 
@@ -281,23 +283,6 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return str(_tables().html_table(self, rows=MOST_PRINTED, warnings=True))
-
-
-def cannot_rerun(est: Estimate) -> EstimateError:
-    """Return the error that says why an estimate cannot be made again."""
-    if {"combine", "margin"} & {*est.asked}:
-        return EstimateError(
-            "`again` and other priors need the estimate as it was made, before `combine` and "
-            "`margin`.",
-            hint="call it on that estimate, and `combine` or `margin` what it returns.",
-        )
-    if "function" in est.asked:
-        return EstimateError(
-            "`again` and other priors need the estimate's own prior, and a file holds only those "
-            f"with a name and `Dirichlet`; this one was saved with prior {est.info['prior']!r}.",
-            hint=f"call `{est.asked['function']}` again with that prior.",
-        )
-    return EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")
 
 
 def _tables() -> Any:
