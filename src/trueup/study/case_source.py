@@ -264,7 +264,7 @@ def pilot(counts: Counts, design: str, prior: object, seed: int) -> Case:
         overlap=False, draws=POSTERIOR, seed=seed,
     )  # fmt: skip
     units = Counts(counts.classes, counts.n, counts.v_hat)
-    est = estimate(units, settings, lambda table: table)
+    est = estimate(units, settings)
     assert est.P is not None
     assert est.draws is not None
     beta = est.draws / est.draws.sum(axis=1, keepdims=True)

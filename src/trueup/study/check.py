@@ -136,15 +136,8 @@ def check(
     if within and counts.bands is not None and counts.bands.strata > 1:
         counts = replace(counts, within=_by_stratum(counts))
     if parts.parts:
-        columns = replace(
-            columns,
-            value=None,
-            score=(),
-            others=(),
-            by=parts.by,
-            strata=parts.strata,
-            drawn_within=(),
-        )
+        whole = replace(columns, value=None, score=(), others=(), drawn_within=())
+        columns = replace(whole, by=parts.by, strata=parts.strata)
         found = gather_groups(population, audited, columns, overlap=inside, **how)
         if parts.strata:
             counts = replace(counts, within=found.strata.counts)
@@ -152,9 +145,8 @@ def check(
     agreement = []
     if columns.others:
         patterns = replace(columns, value=None, by=columns.others, strata=(), others=())
-        agreement = [
-            ask.agreement(gather_groups(population, audited, patterns, overlap=inside, **how))
-        ]
+        told = gather_groups(population, audited, patterns, overlap=inside, **how)
+        agreement = [ask.agreement(told)]
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
     made = check_counts(counts, **how, largest=largest, parts=found)
     missing_units = [Finding("the work list", None, True, words) for words in absent]
@@ -216,7 +208,7 @@ def _influence(
         settings = make_settings(
             counts.K, L=counts.L, classes=counts.classes, prior=prior, **options
         )
-        est = estimate(counts, settings, dict)
+        est = estimate(counts, settings)
         return replace(est, asked={"prior": prior}, _again=make)
 
     question = "prior influence"
