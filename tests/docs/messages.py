@@ -469,6 +469,7 @@ def _audits() -> Iterator[str]:
     yield raised(tu.correct, good[0], inside, strata="region")
     yield raised(tu.correct, good[0], inside, period="y")
     yield raised(tu.plan, good[0], inside, cv=0.1)
+    yield raised(tu.plan, good[0], inside, cv=0.1, by="region")
     inside.to_csv("inside.csv", index=False)
     yield _command("counts", good[0], "inside.csv")
     yield raised(tu.correct, *_files(PREDICTIONS + "7,a,1,n\n")[:1], list_)

@@ -127,16 +127,11 @@ def _as_drawn(
     if drawn is None:
         return design, columns
     how = drawn[0]
-    if strata and how.bands and columns.drawn_within:
-        raise OptionError(
-            f"`by` needs a test set drawn at random, or within columns; {audited.name} was drawn "
-            f"{how.words}.",
-            hint="leave out `by`.",
-        )
-    if how.score or how.size or (how.within and not strata):
+    banded = how.bands and columns.drawn_within  # strata have bands of their own
+    if how.score or how.size or banded or (how.within and not strata):
         raise OptionError(
             "`compare` and `plan` need a test set drawn at random or within predicted classes: no "
-            f"other is simulated. {audited.name} was drawn {how.words}.",
+            f"other is simulated. This one was drawn {how.words}.",
             hint="`correct` reads how it was drawn. To label more, draw again in the same way with "
             "a larger n and the same seed: the units that were labelled are, but for a few, among "
             "those. After a draw within columns, next=… (--next) says which units to label.",
