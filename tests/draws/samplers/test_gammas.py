@@ -11,7 +11,6 @@ from trueup.draws.samplers.gammas import (
     move_row,
     propose,
     propose_columns,
-    rescale,
     swap_rows,
 )
 from trueup.draws.samplers.walk import start
@@ -106,17 +105,6 @@ def test_the_first_proposal_that_stays_inside_is_taken(a):
         if first.size:
             np.testing.assert_array_equal(state.X[:, 0, c], x[:, first[0], c])
     holds(invert(state.X, state.rho))
-
-
-def test_rows_get_a_scale_of_their_own_and_nothing_else_changes(a):
-    state = begin(a, rng := fresh(6))
-    P, beta = state.X / state.X.sum(axis=1)[:, None], state.beta()
-    rescale(state, a, rng)
-    holds(state)
-    total = state.X.sum(axis=1)
-    np.testing.assert_allclose(state.X / total[:, None], P, atol=1e-12)
-    np.testing.assert_allclose(state.beta(), beta, atol=1e-12)
-    assert np.all(np.abs(total.mean(axis=1) - a.sum(axis=1)) < 5 * np.sqrt(a.sum(axis=1) / C))
 
 
 def test_rows_that_are_alike_are_always_exchanged(a):

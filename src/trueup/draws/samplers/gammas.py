@@ -205,19 +205,6 @@ def _move_block(
 
 
 @far_out
-def rescale(state: Gammas, a: Floats, rng: Rng) -> None:
-    """Draw the scale of every row afresh: P and β do not depend on it, but how far moves lead does.
-
-    A scale near 0 is refused: the row would lose its digits.
-    """
-    total = rng.standard_gamma(a.sum(axis=1)[:, None], size=state.w.shape)
-    scale = np.where(total > 1.0 / HUGE, total / state.X.sum(axis=1), 1.0)
-    state.X *= scale[:, None]
-    state.w /= scale
-    state.B /= scale.T[:, :, None]
-
-
-@far_out
 def move_row(state: Gammas, g: int, x: Floats) -> Bools:
     """Move row g to the first of the proposals x (K, m, C) that stays inside; return which do."""
     chain = np.arange(x.shape[2])

@@ -16,7 +16,6 @@ from trueup.draws.samplers.gammas import (
     move_row,
     propose,
     propose_columns,
-    rescale,
     swap_rows,
 )
 from trueup.draws.samplers.pace import KEEP, Pace, Record
@@ -138,13 +137,10 @@ class Constrained(Walk):
         """Move some rows, every column; exchange two rows."""
         a, rng, (columns, rows) = self.a, self.rng, self.paces
         state, before = self.state, self.state.X.copy()
-        many = len(a) > MANY_CLASSES
-        if many:
-            rescale(state, a, rng)
         for g in rng.choice(len(a), self.some, replace=False, p=self.chance):
             x = propose(state.X[g], a[g], *rows.take(g, self.sweeps), rng)
             rows.count(g, move_row(state, g, x))
-        passes = PASSES if many else 1
+        passes = PASSES if len(a) > MANY_CLASSES else 1
         for k, inside in move_columns(state, columns.slow_first(), passes, self.fresh, rng):
             columns.count(k, inside)
         swap_rows(state.X, a, rng)
