@@ -73,8 +73,9 @@ def test_full_at_two_classes_against_quadrature(gamma, v_hat):
     moments_agree(draws.beta[:, 0], draws.info["ess"], values, weight)
 
 
-@pytest.mark.parametrize("K", [3, 5])
-def test_chain_against_rejection(K):
+@pytest.mark.parametrize(("K", "many"), [(3, 20), (5, 20), (5, 4)])
+def test_chain_against_rejection(K, many, monkeypatch):
+    monkeypatch.setattr("trueup.draws.samplers.walk.MANY_CLASSES", many)  # moves of many classes
     rng = RNG(34)
     a = rng.multinomial(6, 0.7 * np.eye(K) + 0.3 / K) + 1 / K
     # counts that some β explains: with others, rejection keeps too few

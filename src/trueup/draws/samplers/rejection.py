@@ -98,6 +98,8 @@ def draw_rejection(
         found += proposals.keep(batch, P[found:], beta[found:])
         proposed += batch
         rate = max(found, 0.5) / proposed
+        if found + 5.0 * np.sqrt(found + 5.0) < proposed * size * K**2 / max_work:  # far too few
+            return None
         if size * K**2 / rate > max_work and proposed >= PILOT:
             if proposed * K**2 >= LONG_PILOT or not np.isfinite(max_work):
                 return None
