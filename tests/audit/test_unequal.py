@@ -312,6 +312,22 @@ def test_a_list_drawn_within_both_is_read(rng):
         tu.correct(table, plain, method="test_set", **own)
 
 
+@pytest.mark.parametrize("value", [None, "y", "z"])
+def test_check_announces_what_correct_warns_of_a_list_drawn_by_size(rng, value):
+    """Large units only: of 60, two or so are of the smaller half. By another value: weighted."""
+    size, seed = rng.lognormal(0, 2.5, 3000), int(rng.integers(2**32))
+    table = pd.DataFrame({"unit": np.arange(3000), "predicted": np.arange(3000) % 2, "y": size})
+    table["z"] = rng.lognormal(0, 1, 3000)
+    audit = tu.draw(table, 60, id="unit", size="y", seed=seed)
+    audit["true"] = np.where(np.arange(len(audit)) < 8, 0, audit["predicted"])
+    warned = tu.correct(table, audit, value=value, seed=0).info["warnings"]
+    told = {None: "least likely to be drawn", "y": "Few test units", "z": "weight 1/probability"}
+    assert any(told[value] in words for words in warned)
+    assert {words for words in warned if "no correction" not in words} <= {
+        *tu.check(table, audit, value=value).doubts
+    }
+
+
 def test_outputs_say_how_units_were_drawn(tables):
     table, audit = tables
     assert "drawn by size of 'y'" in tu.correct(table, audit, value="y", seed=1).to_markdown()
