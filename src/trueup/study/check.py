@@ -112,7 +112,7 @@ def check(
     absent: list[str] = []
     size = units = None
     if drawn := read_design(population, audited, columns, design):
-        absent = absent_units(drawn[0], audited)
+        absent = absent_units(drawn[0], audited, columns.true)
         if drawn[0].stratified:
             refuse_list_with_period(period, audited.name, drawn[0].words)
         size = drawn[0].size
