@@ -12,6 +12,8 @@ from trueup.text import quoted
 
 MOST_NAMED = 5
 """How many offenders a message lists."""
+MANY = 1_000
+"""Groups of fewer than two units each, beyond which a column looks like an id."""
 UNSURE = (
     "If a label says that nobody could tell ('cannot tell'), empty its cells and leave these units "
     "out with missing='leave_out' (--missing leave_out)."
@@ -93,6 +95,16 @@ def spelt_alike(what: str, labels: Iterable[Hashable]) -> list[str]:
         f"{what} that differ only in spaces or in upper and lower case: "
         f"{'; '.join(sorted(pairs)[:MOST_NAMED])}{more}. Each counts by itself here: if they mean "
         "the same, write them in the same way."
+    ]
+
+
+def like_an_id(column: str, groups: int, N: int) -> list[str]:
+    """Warn of a column in which nearly every unit is a group of its own."""
+    if groups <= MANY or 2 * groups <= N:
+        return []
+    return [
+        f"Column {column!r} divides the {N:,} units into {groups:,} groups: nearly every unit is a "
+        "group of its own. Is it an id? Then name a column that says which group a unit is in."
     ]
 
 

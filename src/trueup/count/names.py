@@ -56,6 +56,12 @@ class Columns:
                 raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
         for option in ("by", "strata", "drawn_within", "score"):
             object.__setattr__(self, option, names(option, getattr(self, option)))
+        for option in ("by", "strata", "drawn_within"):
+            if self.id in getattr(self, option):
+                raise OptionError(
+                    f"`{option}` must name groups of units; {self.id!r} names single units.",
+                    hint="name the column that says which group a unit is in.",
+                )
         if self.drawn_within and self.strata:
             raise OptionError(
                 "`drawn_within` cannot be combined with `strata`: its columns are strata already.",
