@@ -9,7 +9,9 @@ from scipy.special import stdtrit
 import trueup as tu
 from trueup.audit.units import Units, design_effect, freedom, weighted_difference
 from trueup.cli import main
+from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError
+from trueup.estimate.doubts.values import thin_small
 from trueup.present.report import sections
 
 
@@ -326,6 +328,17 @@ def test_check_announces_what_correct_warns_of_a_list_drawn_by_size(rng, value):
     assert {words for words in warned if "no correction" not in words} <= {
         *tu.check(table, audit, value=value).doubts
     }
+
+
+@pytest.mark.parametrize(
+    ("audited", "words"), [(0, "none was"), (1, "only 1 was"), (2, "2 were"), (9, "9 were")]
+)
+def test_how_many_small_units_were_audited_is_told_in_words(audited, words):
+    n, v_hat = np.array([[audited, 40], [0, 40]]), np.array([900, 600])
+    bands = Counts(("a", "b"), n, v_hat, u_hat=np.array([9.0, 6000.0]))
+    counts = Counts(("a", "b"), n, v_hat, bands=bands)
+    told = f"Of the 900 units that were least likely to be drawn, {words} audited: how often"
+    assert thin_small(counts)[0].startswith(told)
 
 
 def test_outputs_say_how_units_were_drawn(tables):

@@ -152,6 +152,11 @@ def _check_names(option: str, labels: tuple[Hashable, ...], size: int, what: str
         raise ClassError(
             f"`{option}` must name each of the {size} {what}; got {len(labels)} names."
         )
-    if len(set(labels)) != size:
+    refuse_twice(option, labels)
+
+
+def refuse_twice(option: str, labels: Sequence[Hashable]) -> None:
+    """Refuse labels of which some are the same."""
+    if len(set(labels)) != len(labels):
         twice = sorted({str(c) for c in labels if labels.count(c) > 1})
         raise ClassError(f"`{option}` must differ from each other; got {twice} more than once.")
