@@ -10,7 +10,9 @@
     └── EstimateError    the data are sound, but this method has no answer for them
 """
 
+import importlib
 import re
+from typing import Any
 
 NUMPY = r"\bnp\.(?:float|int|uint|bool|str)\w*\(([^()]*)\)"
 """How NumPy writes its scalars, which is no news to the user: np.float64(95.0) for 95.0."""
@@ -57,3 +59,11 @@ class EstimateError(TrueupError):
 
 class TrueupWarning(UserWarning):
     """Something that the user should know before publishing; also in ``info["warnings"]``."""
+
+
+def optional(package: str, words: str, hint: str, error: type[TrueupError] = OptionError) -> Any:
+    """Import a package that is not always there, or say in words what needs it."""
+    try:
+        return importlib.import_module(package)  # a package of others, never one of ours
+    except ImportError:
+        raise error(words, hint=hint) from None

@@ -7,7 +7,8 @@ from click.testing import CliRunner
 from scipy.special import stdtrit
 
 import trueup as tu
-from trueup.audit.units import Units, design_effect, freedom, weighted_difference
+from trueup.audit.clusters import design_effect
+from trueup.audit.units import Units, freedom, weighted_difference
 from trueup.cli import main
 from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError

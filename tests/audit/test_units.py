@@ -9,14 +9,12 @@ from scipy.special import stdtrit
 from tests.seeds import more
 
 import trueup as tu
+from trueup.audit.clusters import cluster_effects, design_effect, fewer
 from trueup.audit.units import (
     Units,
     apart,
     by_value,
-    cluster_effects,
-    design_effect,
     few_behind,
-    fewer,
     freedom,
     weighted_difference,
 )

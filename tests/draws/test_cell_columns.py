@@ -8,7 +8,8 @@ from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
 from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, _log_kappa, learn_columns, scales
-from trueup.draws.cells.frame import ROUGH, Frame, frame, implied_slopes
+from trueup.draws.cells.frame import Frame, frame
+from trueup.draws.cells.implied import ROUGH, implied_slopes
 from trueup.draws.cells.tables import tables_of
 
 K, H, B = 2, 2, 4
@@ -158,6 +159,48 @@ def test_the_bend_has_no_slope_and_no_middle():
     one = phi[:, 0] - (v_hat.sum(axis=0) * phi[:, 0]).sum(axis=-1, keepdims=True) / v_hat.sum()
     assert (v_hat.sum(axis=0) * one[0] * one[1]).sum() == pytest.approx(0.0, abs=1e-9)
     assert (phi[1][:, [0, -1]] > phi[1][:, [2]]).all()  # higher at both ends than in the middle
+
+
+def test_zeros_tell_a_class_by_a_step():
+    """One class is zero in 20%, the other in 90%; otherwise they are as large: no slope in size."""
+    size, zero = np.array([0.0, 50, 200, 200, 50]), np.array([0.2, 0.9])
+    units = np.stack([(1 - q) * size for q in zero])
+    units[:, 0] = 500 * zero
+    v_hat = np.rint(20 * np.stack([r @ units for r in ([0.9, 0.2], [0.1, 0.8])])).astype(int)
+    n = np.stack([np.rint(x * np.array([[0.9], [0.1]])) for x in units]).astype(int)
+    n[1] = np.rint(units[1] * np.array([[0.2], [0.8]]))
+    sign, z = np.array([0, 1, 1, 1, 1]), np.array([-4.0, -1.5, -0.5, 0.5, 1.5])
+    known = frame(n, v_hat, z, sign=sign)
+    assert known.phi.shape == (3, 2, 5)  # the score, the step, the bend
+    slope, step = np.diff(known.slopes[0], axis=0)[0]
+    height = known.phi[1, 0, 0] - known.phi[1, 0, 1]
+    assert slope == pytest.approx(0.0, abs=0.05)
+    assert step * height == pytest.approx(np.log(0.9 / 0.1) - np.log(0.2 / 0.8), rel=0.1)
+    assert known.phi[0, :, 0] == pytest.approx(known.phi[0, :, 2:4].mean(axis=1), abs=1e-9)
+    # as it was: zero as a very small value, which makes all small ones look like the second class
+    slope = np.diff(frame(n, v_hat, z).slopes[0], axis=0)
+    assert abs(slope[0, 0]) > 0.5
+
+
+def test_within_losses_and_profits_a_slope_is_seen():
+    """Normal values of mean −1 and 1: the log odds rise by 2 per unit, within each kind and over.
+
+    The planted bug: scores centred within a kind are taken to have that mean in every class.
+    """
+    edges = np.linspace(-5, 5, 41)
+    y = (edges[1:] + edges[:-1]) / 2
+    density = np.stack([np.exp(-((y - mean) ** 2) / 2) / 4 for mean in (-1, 1)])
+    right = np.array([[0.8, 0.1], [0.2, 0.9]])  # predicted, true
+    each = 4000 * density[:, None] * right.T[:, :, None]
+    v_hat, n = (np.rint(x).astype(int) for x in (20 * each.sum(axis=0), each))
+    known = frame(n, v_hat, y, sign=np.sign(y).astype(int))
+    rise = np.einsum("q,qhb->hb", np.diff(known.slopes[0], axis=0)[0], known.phi[:2])
+    some = (v_hat > 20) & (y > 0)
+    for h in (0, 1):
+        slope = np.polyfit(y[some[h]], rise[h, some[h]], 1)[0]
+        assert 1.3 < slope < 2.7
+    over = np.interp([-1.0, 1.0], y, rise[0])
+    assert over[1] - over[0] == pytest.approx(4.0, rel=0.3)
 
 
 def test_a_class_at_both_ends_is_found_there(rng):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import trueup as tu
-from trueup.estimate.derived import partition
+from trueup.estimate.derived.combine import partition
 from trueup.estimate.doubts.pays import correction_warning
 from trueup.present.reproduce import python_call
 

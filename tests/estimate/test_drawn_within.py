@@ -14,7 +14,8 @@ from trueup.cli import main
 from trueup.count.gather import gather_groups
 from trueup.count.names import Columns
 from trueup.draws.cells.columns import KAPPAS, learn_columns
-from trueup.draws.cells.frame import Frame, implied_shares
+from trueup.draws.cells.frame import Frame
+from trueup.draws.cells.implied import implied_shares
 from trueup.draws.cells.strata import DF, LEAN
 from trueup.read import open_table
 

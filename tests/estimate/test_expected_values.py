@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from tests.seeds import fresh_seed, more
 
 import trueup as tu
@@ -36,7 +36,17 @@ def enough():
     """Chains as users have them: a part of a standard deviation decides here."""
 
 
+def stepped(z, share, low):
+    """Lognormal values of the same distribution, of which this share is `low` times as large."""
+    u = ndtr(z)
+    part = np.where(u < share, u / share, (u - share) / (1 - share))
+    return np.where(u < share, low, 1.0) * np.exp(ndtri(np.clip(part, 1e-6, 1 - 1e-6)))
+
+
 VALUES = {
+    "zeros by class": lambda z, s: stepped(z, 0.2 if s else 0.9, 0.0),
+    "losses by class": lambda z, s: stepped(z, 0.8 if s else 0.1, -1.0),
+    "zero or one": lambda z, s: np.where(ndtr(z) < (0.3 if s else 0.8), 0.0, 1.0),
     "profits and losses": lambda z, s: z + 2 * s - 1,
     "counts with zeros": lambda z, s: np.floor(np.exp(0.8 * z + 1.5 * s - 0.5)),
     "far apart": lambda z, s: np.exp(0.5 * z + s),

@@ -7,7 +7,7 @@ import pytest
 
 import trueup as tu
 from trueup.count.counts import make_counts
-from trueup.estimate.doubts.invented import invented
+from trueup.estimate.doubts.cautions import invented
 from trueup.prior import resolve_prior
 
 WORDS = "invented units to each"

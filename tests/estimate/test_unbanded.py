@@ -7,7 +7,7 @@ from tests.seeds import fresh_seed
 
 import trueup as tu
 from trueup.count.counts import make_counts
-from trueup.estimate.doubts.unbanded import without_bands
+from trueup.estimate.doubts.cautions import without_bands
 
 WORDS = "totals assume that errors do not depend on the value"
 

@@ -213,8 +213,8 @@ def test_tails_of_a_chain_count_for_the_ends():
     """A chain that seldom visits its tails: the ends' error is larger than independent draws'."""
     rng = fresh(32)
     x = rng.normal(size=(4000, 1))
-    alike = monte_carlo_errors(x, 4000.0, 0.95)
-    slow = monte_carlo_errors(x, 4000.0, 0.95, 400.0)
+    alike = monte_carlo_errors(x, {"ess": 4000.0, "interval": 0.95})
+    slow = monte_carlo_errors(x, {"ess": 4000.0, "interval": 0.95, "ess_tails": 400.0})
     assert slow["monte_carlo_error"] == alike["monte_carlo_error"]
     for end in ("_lower", "_upper"):
         ratio = slow[f"monte_carlo_error{end}"][0] / alike[f"monte_carlo_error{end}"][0]

@@ -31,26 +31,26 @@ def seed(key):
     return int(fresh(key).integers(2**32))
 
 
-def transposed(counts: Counts, settings, native):
+def transposed(counts: Counts, settings):
     """Plant a bug: rows for columns."""
-    return estimate(replace(counts, n=counts.n.T.copy()), settings, native)
+    return estimate(replace(counts, n=counts.n.T.copy()), settings)
 
 
-def one_more(counts: Counts, settings, native, off=1.0):
+def one_more(counts: Counts, settings, off=1.0):
     """Plant a bug: α off by one, and γ with it."""
     given = settings.prior
     prior = replace(given, alpha=given.alpha + off, gamma=given.gamma + off * counts.K)
-    return estimate(counts, replace(settings, prior=prior), native)
+    return estimate(counts, replace(settings, prior=prior))
 
 
-def ten_more(counts: Counts, settings, native):
+def ten_more(counts: Counts, settings):
     """Plant a bug: α off by ten. Off by one takes `joint` 24,000 truths to see."""
-    return one_more(counts, settings, native, 10.0)
+    return one_more(counts, settings, 10.0)
 
 
-def too_sure(counts: Counts, settings, native):
+def too_sure(counts: Counts, settings):
     """Plant a bug: the classification noise is left out."""
-    return estimate(counts, replace(settings, noise=False), native)
+    return estimate(counts, replace(settings, noise=False))
 
 
 def calibrated(case, answer, key):

@@ -45,7 +45,7 @@ def overall_accuracy(
         return of_classes
     if info.get("strata") or (combined and (by_rows or J > 1 or info["design"] != "random")):
         return None
-    own = np.array([[g == h for h in counts.predicted] for g in counts.classes])
+    own = counts.same
     nothing = counts.n[:, own.any(axis=0)].sum() == 0 or split(counts, info["overlap"])[0].N == 0
     rng = np.random.Generator(np.random.SFC64([info["seed"], 2]))
     if nothing:

@@ -59,43 +59,32 @@ def totals_given_allocation(
     have no bound and equal weights. `audited` values inform the mean of each cell.
     """
     cells: Floats = np.ascontiguousarray(M, dtype=float)
-    v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
-    N, T = v_hat.sum(), u_hat.sum()
-    even = np.zeros(len(M))
+    v, N, even = np.einsum("rgh->rg", cells), cells[0].sum(), np.zeros(len(M))
     if N == 0:
         return np.zeros_like(v), even
-    y_bar, y2_bar = T / N, w_hat.sum() / N
+    y_bar, y2_bar = u_hat.sum() / N, w_hat.sum() / N
     if not y2_bar > np.finfo(float).tiny:  # all values, or their squares, are 0
         return y_bar * v, even
     # in units of about the values' own size, so that no product of squares overflows; a power of
     # two, which rounds nothing
     unit = 2.0 ** np.round(np.log2(y2_bar) / 2)
-    seen = None if audited is None else audited.in_units_of(unit)
-    u, log_weight = _scaled(cells, u_hat / unit, w_hat / unit / unit, rng, signed, seen)
-    return u * unit, log_weight
-
-
-def _scaled(
-    cells: Floats, u_hat: Floats, w_hat: Floats, rng: Rng, signed: bool, audited: Audited | None
-) -> tuple[Floats, Floats]:
-    """Draw totals of values whose mean square is about 1."""
-    v, v_hat = np.einsum("rgh->rg", cells), cells[0].sum(axis=0)
-    N, T = v_hat.sum(), u_hat.sum()
-    even = np.zeros(len(cells))
-    y_bar, y2_bar = T / N, w_hat.sum() / N
+    u_hat, w_hat = u_hat / unit, w_hat / unit / unit
+    y_bar, y2_bar = u_hat.sum() / N, w_hat.sum() / N
     variance = y2_bar - y_bar**2
     if variance <= 1e-12 * y2_bar:  # all values are equal
-        return y_bar * v, even
+        return y_bar * v * unit, even
     tau2 = variance if signed else min(variance, (TAU * y_bar) ** 2)
     if audited is None:
         sigma2 = class_variances(cells, u_hat, w_hat, tau2, signed)
         part = Part(np.zeros_like(cells), cells, sigma2[:, :, None] * cells,
                      np.full_like(v, y_bar), np.full_like(v, tau2))  # fmt: skip
     else:
-        M = cells.mean(axis=0)
-        means = learn_means(audited, M, w_hat, y_bar, tau2, signed, len(cells), rng)
+        expected = cells.mean(axis=0)
+        seen = audited.in_units_of(unit)
+        means = learn_means(seen, expected, w_hat, y_bar, tau2, signed, len(cells), rng)
         part = _given(cells, means)
-    return draw_totals(part, cells, u_hat, variance, rng, signed)
+    u, log_weight = draw_totals(part, cells, u_hat, variance, rng, signed)
+    return u * unit, log_weight
 
 
 def draw_totals(

@@ -5,10 +5,11 @@ A unit is seen through a = y·1[s=g] and f = y·1[ŝ=g] for each class g, with y
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from trueup.count.matched import units_of
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.numerics import special
@@ -61,10 +62,8 @@ def read_units(
     rows = [[*map(plain, row)] for row in test_set.rows([columns.true, *own, *extra], value=value)]
     rows = [row for row in rows if row[0] is not None and row[1] is not None]
     if columns.id:
-        found = population.rows(
-            [columns.id, columns.predicted], value=columns.value, id=columns.id,
-            among=[row[1] for row in rows],
-        )  # fmt: skip
+        ids = [row[1] for row in rows]
+        found = units_of(population, columns.id, ids, [columns.predicted], columns.value)
         by_id = {plain(row[0]): [*map(plain, row[1:])] for row in found}
         rows = [[row[0], by_id[row[1]][0], *row[2:], *by_id[row[1]][1:]] for row in rows]
     place = {label: k for k, label in enumerate(classes)}
@@ -144,23 +143,16 @@ def _deviations(units: Units, K: int, lam: float) -> tuple[Floats, list[Floats]]
         weighted = (part * e[:, mine]).sum(axis=1) / max(float(part.sum()), 1e-300)
         B = 0.0 * mean if alone else weighted
         z = np.sqrt(part) * (e[:, mine] - B[:, None])
-        parts.append(_summed(z, None if units.cluster is None else units.cluster[mine]))
+        parts.append(summed(z, None if units.cluster is None else units.cluster[mine]))
     return mean, parts
 
 
-def _summed(z: Floats, cluster: Integers | None) -> Floats:
+def summed(z: Floats, cluster: Integers | None) -> Floats:
     """Add up units (K, m) that are in one cluster."""
     if cluster is None:
         return z
     at = np.unique(cluster, return_inverse=True)[1]
     return np.stack([np.bincount(at, row) for row in z])
-
-
-def _of_clusters(z: Floats, cluster: Integers | None) -> Floats:
-    """m/(m − 1) Σ z² over units, or over the sums of clusters."""
-    z = _summed(z, cluster)
-    m = z.shape[1]
-    return np.asarray(m / max(m - 1, 1) * (z**2).sum(axis=1))
 
 
 def by_value(units: Units) -> bool:
@@ -202,10 +194,10 @@ def freedom(units: Units, K: int, lam: float = 1.0) -> Floats:
             mine = np.bincount(units.cluster[stratum == j], mine)
         most += max(kish(mine) - 1, 0.0)
     z2 = np.concatenate(_deviations(units, K, lam)[1], axis=1) ** 2
-    return _satterthwaite(z2, most)
+    return satterthwaite(z2, most)
 
 
-def _satterthwaite(z2: Floats, most: float) -> Floats:
+def satterthwaite(z2: Floats, most: float) -> Floats:
     """2/(Σz⁴/(Σz²)² − 1/m) for each row of z² (K, m), at least 1 and at most `most`."""
     total = z2.sum(axis=1)
     part = z2 / np.maximum(total, 1e-300)[:, None]
@@ -256,89 +248,3 @@ def apart(
         "that are seldom drawn, errors may differ from what the others show. Audit more of those, "
         "or use method='difference', which needs no model."
     ]
-
-
-class Clusters(NamedTuple):
-    """Design effects of the test set's predicted classes and values, and degrees of freedom."""
-
-    predictions: float
-    values: float
-    freedom: int
-
-
-def cluster_effects(units: Units, v_hat: Integers) -> Clusters:
-    """How many times clusters make the variance that of independent units, at least 1.
-
-    Of predictions: what Pearson's chi-square against v̂/N is on average, over its degrees of freedom
-    (Rao and Scott 1981). Of values: the variance of the mean rank.
-    """
-    assert units.cluster is not None
-    n, occurs = len(units.h), np.flatnonzero(v_hat > 0)
-    share = v_hat[occurs] / v_hat.sum()
-    f = (units.h == occurs[:, None]).astype(float)
-    z = f - f.mean(axis=1, keepdims=True)
-    chi2 = (_of_clusters(z, units.cluster) / share).sum() / n
-    rank = np.unique(units.y, return_inverse=True)[1].astype(float)
-    r = (rank - rank.mean())[None]
-    alone, together = float(_of_clusters(r, None)[0]), float(_of_clusters(r, units.cluster)[0])
-    return Clusters(
-        max(float(chi2) / max(len(occurs) - 1, 1), 1.0),
-        max(together / alone, 1.0) if alone > 0 else 1.0,
-        int(units.cluster.max()),
-    )
-
-
-class DesignEffect(NamedTuple):
-    """How many times the variance is that of independent units: of all, and by prediction (L,)."""
-
-    whole: float
-    columns: Floats
-
-
-def design_effect(units: Units, v_hat: Integers) -> DesignEffect:
-    """What clusters do to the variance of the calibrated estimator, at least 1.
-
-    Linearised: z = (v̂_h/n_h)·y·(1[s=g] − ĉ_gh), over all classes. Units of each prediction have an
-    effect of their own, and what clusters add that err alike in several predictions; those without
-    an error that of the whole. As it is estimated from few clusters, it grows by (t/z)², the
-    quantiles of Student's t and of the normal distribution. Where a few clusters have most of the
-    errors, t has fewer degrees of freedom than C − 1 (`freedom`): those of counts, as unequal
-    values are no matter of clusters.
-    """
-    assert units.cluster is not None
-    z, counted = (_residuals(units, y, v_hat) for y in (units.y, np.ones(len(units.y))))
-    apart = [z * (units.h == h) for h in range(len(v_hat))]
-    alone, own = (
-        np.array([_of_clusters(x, cluster).sum() for x in apart])
-        for cluster in (None, units.cluster)
-    )
-    together = _of_clusters(z, units.cluster).sum()
-    z2 = (_summed(counted, units.cluster) ** 2).sum(axis=0, keepdims=True)
-    nu = float(_satterthwaite(z2, int(units.cluster.max()))[0])
-    wider = (special.stdtrit(nu, 0.975) / special.ndtri(0.975)) ** 2
-    whole = max(together / max(alone.sum(), 1e-300), 1.0)
-    shared = max(together / max(own.sum(), 1e-300), 1.0)
-    columns = np.maximum(own / np.maximum(alone, 1e-300), 1.0) * shared
-    return DesignEffect(float(whole * wider), wider * np.where(alone > 0, columns, whole))
-
-
-def _residuals(units: Units, y: Floats, v_hat: Integers) -> Floats:
-    """(v̂_h/n_h)·y·(1[s=g] − ĉ_gh) of every unit: (K, n)."""
-    a = (units.g == np.arange(len(v_hat))[:, None]).astype(float)
-    weight, c = np.zeros(len(y)), np.zeros_like(a)
-    for h in range(len(v_hat)):
-        mine = units.h == h
-        if mine.any():
-            weight[mine] = v_hat[h] / mine.sum()
-            share = (y[mine] * a[:, mine]).sum(axis=1) / max(y[mine].sum(), 1e-300)
-            c[:, mine] = share[:, None]
-    return np.asarray(weight * y * (a - c))
-
-
-def fewer(n: Integers, effect: Floats) -> Integers:
-    """Return test counts (…, L) divided by design effects, rounded so that rows keep their sums.
-
-    Sums along each row are rounded, not the cells, so that no row loses what its cells would.
-    """
-    total = np.rint(np.cumsum(n / effect, axis=-1)).astype(np.int64)
-    return np.diff(total, axis=-1, prepend=0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueup import __version__
-from trueup.cli.console import Command, progress_bar, quiet_warnings, refuse
+from trueup.cli.console import Command, progress_bar, quiet_warnings, refuse, show
 from trueup.cli.counts import counts
 from trueup.cli.draw import draw
 from trueup.cli.options import COLUMNS, WRITTEN, labels_of, takes, takes_tables
@@ -88,13 +88,11 @@ def check(
 
     Run it before any estimate.
     """
-    import json
-
     import trueup
 
     labels = labels_of(classes, [], predictions, options["predicted"][0], options["text"])
     found = trueup.check(predictions, test_set, classes=labels, **options)
-    click.echo(json.dumps(found.rows(), indent=2, allow_nan=False) if as_json else str(found))
+    show(found, found.rows(), as_json)
     if strict and found.doubts:
         refuse(f"there is reason to doubt in {len(found.doubts)} of {len(found.findings)} answers.")
 

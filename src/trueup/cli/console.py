@@ -86,6 +86,14 @@ class progress_bar:  # noqa: N801  (a context manager, used as a function)
             sys.stderr.write("\r" + " " * 70 + "\r")
 
 
+def show(found: Any, answer: Any, as_json: bool) -> None:
+    """Print what was found, or its answer as JSON."""
+    import json
+
+    text = json.dumps(answer, indent=2, allow_nan=False, default=str) if as_json else str(found)
+    click.echo(text)
+
+
 def quiet_warnings() -> Any:
     """Keep trueup's warnings off the Python channel: the command prints them itself."""
     return warnings.catch_warnings(action="ignore", category=TrueupWarning)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.console import Command, progress_bar, quiet_warnings, show
 from trueup.cli.options import COLUMNS, WRITTEN, labels_of, takes, takes_tables
 from trueup.errors import OptionError
 from trueup.text import listed
@@ -128,14 +128,13 @@ def paper(what: str, replications: int, seed: int, folder: Path, as_json: bool) 
 def _table_1(
     replications: int, seed: int, as_json: bool, progress: Callable[[float], None] | None
 ) -> None:
-    import json
     from dataclasses import asdict
 
     from trueup.paper.table1 import table_1, table_1_text
 
     lines, _ = table_1(replications, seed=seed, progress=progress)
     answer = {"rows": [asdict(line) for line in lines], "info": {"seed": seed}}
-    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else table_1_text(lines))
+    show(table_1_text(lines), answer, as_json)
 
 
 def _numbers(option: str, text: str) -> float | dict[str, float]:
@@ -192,15 +191,10 @@ def _check_chart(plot: str | None) -> None:
 
 
 def _show(found: Any, answer: dict[str, Any], plot: str | None, as_json: bool) -> None:
-    import json
-
     if plot is not None:
         from trueup.present.plots.studies import save_chart
 
         save_chart(found.plot(), plot)
-    if as_json:
-        click.echo(json.dumps(answer, indent=2, allow_nan=False, default=str))
-    else:
-        click.echo(str(found))
-        if answer["info"]["seed"] is not None:
-            click.echo(f"\nseed {answer['info']['seed']}", err=True)
+    show(found, answer, as_json)
+    if not as_json and answer["info"]["seed"] is not None:
+        click.echo(f"\nseed {answer['info']['seed']}", err=True)

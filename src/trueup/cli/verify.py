@@ -2,7 +2,7 @@
 
 import click
 
-from trueup.cli.console import Command, progress_bar, quiet_warnings
+from trueup.cli.console import Command, progress_bar, quiet_warnings, show
 from trueup.cli.options import takes
 
 
@@ -22,12 +22,10 @@ def verify(
     known truth, and with real classifiers, groups, audits, scores and periods; published figures.
     The exit code is 1 if anything is not as it should be.
     """
-    import json
-
     from trueup.verify import verify as run
 
     with progress_bar(quiet) as bar, quiet_warnings():
         found = run(quick=quick, only=only, seed=seed, processes=processes, progress=bar)
-    click.echo(json.dumps(found.answer(), indent=2, allow_nan=False) if as_json else str(found))
+    show(found, found.answer() if as_json else None, as_json)
     if found.breaches:
         raise click.exceptions.Exit(1)

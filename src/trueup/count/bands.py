@@ -1,7 +1,6 @@
 """Bands of value and score: from the fine bands of one scan to the few that cells are made of."""
 
 from collections import Counter
-from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from trueup.count.counts import Counts, split
 from trueup.count.parts import Figures, sorted_labels
-from trueup.count.scores import most_bands, score_bands, without_score
+from trueup.count.scores import in_score_order, most_bands, score_bands
 from trueup.errors import DataError
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers
@@ -31,35 +30,31 @@ def cell_counts(
     audited: Figures,
     whole: Counts,
     *,
-    banded: bool,
     fineness: int = 0,
     from_population: bool = True,
     drawn_bands: int = 0,
 ) -> Counts | None:
     """Return the counts by cell: L·J·B·S columns, those of one predicted label side by side.
 
-    A part of the figures is an audit stratum (none without `drawn_within`) and after it, if
-    `banded`, a fine band of the value (`read.table`) and, with a `fineness`, one of the
-    score (`read.table`). Bands of the value are merged within each stratum, those of
-    the score within each predicted label.
+    A part of the figures is an audit stratum (none without `drawn_within`). Its fine bands of the
+    value, if it has any, are merged within each stratum, and with a `fineness` those of the score
+    within each predicted label (`read.table`).
     None if the audited units do not fit into the population's cells, as when their values differ
     from the population's, if there is only one cell per label, or with bands and many classes.
     """
-    K, L = whole.K, whole.L
+    K, L, banded = whole.K, whole.L, population.band is not None
     if (banded or fineness) and K > MOST_CLASSES:
         return None
     score, S = None, 1
     s, own = (np.zeros(len(x.parts), dtype=np.int64) for x in (population, audited))
     if fineness:
-        (population, fine), (audited, test) = (without_score(x) for x in (population, audited))
-        n = int(audited.units.sum())
-        most = most_bands(n, banded, from_population, drawn_bands)
-        s, own, S = score_bands(population, fine, audited, test, L, most)
-        score = score_of(fine, fineness)
-    strata = {label: j for j, label in enumerate(sorted_labels(_stratum(population, banded)))}
+        most = most_bands(int(audited.units.sum()), banded, from_population, drawn_bands)
+        s, own, S = score_bands(population, audited, L, most)
+        score = score_of(in_score_order(population.score), fineness)
+    strata = {label: j for j, label in enumerate(sorted_labels(population.parts))}
     J = len(strata)
-    at = np.array([strata[label] for label in _stratum(population, banded)], dtype=np.int64)
-    where = np.array([strata.get(x, -1) for x in _stratum(audited, banded)], dtype=np.int64)
+    at = np.array([strata[label] for label in population.parts], dtype=np.int64)
+    where = np.array([strata.get(x, -1) for x in audited.parts], dtype=np.int64)
     if (where < 0).any():
         return None
     cell, seen, B, edges = at * 0, where * 0, 1, None
@@ -75,18 +70,12 @@ def cell_counts(
         found = figures.added((*figures.at, *rest), (*rows, L, J, B, S))
         return [x.reshape(*rows, L * J * B * S) for x in found]
 
-    v_hat, *sums = add(population, at, cell, s)
-    n, *test_sums = add(audited, where, seen, own)
-    test_sums = [None, None] if whole.t is None else test_sums
-    u_hat, w_hat, t, t2 = [*sums, *test_sums] if whole.totals else [None] * 4
+    found = whole.holding(add(population, at, cell, s), add(audited, where, seen, own))
     if score is not None:
         each = np.asarray(population.units * np.clip(score, -1e200, 1e200), dtype=np.float64)
         weighed = replace(population, sums=each)
-        score = add(weighed, at, cell, s)[1] / np.maximum(v_hat, 1)
-    return replace(
-        whole, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2, bands=None, strata=J,
-        score=score, score_bands=S, edges=edges,
-    )  # fmt: skip
+        score = add(weighed, at, cell, s)[1] / np.maximum(found.v_hat, 1)
+    return replace(found, bands=None, strata=J, score=score, score_bands=S, edges=edges)
 
 
 def fitting(cells: Counts | None, overlap: bool) -> Counts | None:
@@ -104,12 +93,14 @@ def one_band(cells: Counts | None, L: int) -> bool:
     return cells is None or cells.v_hat.size == L * cells.strata * cells.score_bands
 
 
-def strange_values(population: Figures, audited: Figures, name: str, *, scored: bool) -> list[str]:
+def strange_values(population: Figures, audited: Figures, name: str) -> list[str]:
     """Say how many audited units have values that too few units of the population have."""
     left: Counter[tuple[Any, ...]] = Counter()
     for figures, sign in ((population, 1), (audited, -1)):
-        for h, part, units in zip(figures.at[-1], figures.parts, figures.units, strict=True):
-            left[int(h), part[:-1] if scored else part] += sign * int(units)
+        bands = np.zeros(len(figures.parts)) if figures.band is None else figures.band
+        each = (figures.at[-1].tolist(), figures.parts, bands.tolist(), figures.units.tolist())
+        for *cell, units in zip(*each, strict=True):
+            left[tuple(cell)] += sign * units
     strange = -sum(min(x, 0) for x in left.values())
     if not strange:
         return []
@@ -123,16 +114,13 @@ def strange_values(population: Figures, audited: Figures, name: str, *, scored: 
 
 def nearest(population: Figures, audited: Figures) -> Figures:
     """Put audited units from elsewhere into the nearest of the population's fine bands."""
-    known, seen = ({int(part[-1]) for part in x.parts} for x in (population, audited))  # type: ignore[call-overload]
+    assert population.band is not None
+    assert audited.band is not None
+    known, seen = ({*x.tolist()} for x in (population.band, audited.band))
     every = in_order(np.array(sorted(known | seen))).tolist()
     at = np.array([i for i, band in enumerate(every) if band in known])
     to = {band: every[at[np.abs(at - i).argmin()]] for i, band in enumerate(every)}
-    parts = [(*part[:-1], to[int(part[-1])]) for part in audited.parts]  # type: ignore[call-overload]
-    return replace(audited, parts=parts)
-
-
-def _stratum(figures: Figures, banded: bool) -> list[tuple[Hashable, ...]]:
-    return [part[:-1] if banded else part for part in figures.parts]
+    return replace(audited, band=np.array([to[x] for x in audited.band.tolist()], np.int64))
 
 
 def _bands(
@@ -142,24 +130,30 @@ def _bands(
 
     The edges are the lowest values of all bands but the first, for each stratum.
     """
-    fine, test = (
-        np.array([part[-1] for part in figures.parts], dtype=object).astype(np.int64)
-        for figures in (population, audited)
-    )
+    assert population.band is not None
+    assert audited.band is not None
     cell, seen, edges = np.zeros_like(at), np.full_like(where, -1), []
     for j in range(J):
         mine, own = at == j, where == j
-        every = in_order(np.unique(fine[mine]))
-        place = {int(band): i for i, band in enumerate(every)}
-        i = np.array([place[int(band)] for band in fine[mine]], dtype=np.int64)
-        units = np.bincount(i, population.units[mine], len(every)).astype(np.int64)
-        sums = np.bincount(i, population.sums[mine], len(every)).astype(float)
-        band = merge_bands(every, units, sums, most)
-        edges.append(tuple(lowest(int(x)) for x in every[np.flatnonzero(np.diff(band)) + 1]))
-        band_of = np.append(band, -1)
-        cell[mine] = band_of[i]
-        seen[own] = [band_of[place.get(int(band), -1)] for band in test[own]]
+        figures = (population.band[mine], population.units[mine], population.sums[mine])
+        band_of, begin = merged(*figures, most)
+        edges.append(begin)
+        cell[mine] = [band_of[fine] for fine in population.band[mine].tolist()]
+        seen[own] = [band_of.get(fine, -1) for fine in audited.band[own].tolist()]
     return cell, seen, int(cell.max()) + 1, tuple(edges)
+
+
+def merged(
+    fine: Integers, units: Integers, sums: Floats, most: int
+) -> tuple[dict[int, int], tuple[float, ...]]:
+    """Merge the fine bands of some rows: the band of each, in order, and where bands begin."""
+    every = in_order(np.unique(fine))
+    place = {band: i for i, band in enumerate(every.tolist())}
+    i = np.array([place[band] for band in fine.tolist()], dtype=np.int64)
+    count, total = (np.bincount(i, x, len(every)) for x in (units, sums))
+    band = merge_bands(every, count.astype(np.int64), total.astype(float), most)
+    edges = tuple(lowest(x) for x in every[np.flatnonzero(np.diff(band)) + 1].tolist())
+    return dict(zip(every.tolist(), band.tolist(), strict=True)), edges
 
 
 def lowest(fine: int) -> float:

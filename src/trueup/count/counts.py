@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from trueup.count.names import a_list, check_classes, predicted_labels
 from trueup.errors import DataError
-from trueup.numerics.arrays import Floats, Integers
+from trueup.numerics.arrays import Bools, Floats, Integers
 from trueup.read.columns import plain
 
 Array = TypeVar("Array", Floats, Integers)
@@ -73,9 +73,14 @@ class Counts:
         return int(self.v_hat.sum())
 
     @property
+    def same(self) -> Bools:
+        """Whether a predicted label is the class, (K, L)."""
+        return np.array([[g == h for h in self.predicted] for g in self.classes])
+
+    @property
     def right(self) -> int:
         """How many test units were predicted right."""
-        return int(np.trace(self.squared().n))
+        return int(self.n[self.same].sum())
 
     @property
     def totals(self) -> bool:
@@ -111,6 +116,13 @@ class Counts:
         arrays: Any = {name: wide(getattr(self, name), name in ("n", "t", "t2")) for name in ARRAYS}
         return replace(self, classes=labels, columns=None, bands=None, **arrays)
 
+    def holding(self, population: Sequence[Any], audited: Sequence[Any]) -> Counts:
+        """Return the counts with other units, Σy and Σy² of both tables, as far as it has sums."""
+        v_hat, *sums = population
+        n, *test_sums = audited if self.t is not None else (audited[0], None, None)
+        u_hat, w_hat, t, t2 = [*sums, *test_sums] if self.totals else [None] * 4
+        return replace(self, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2)
+
     def counted(self) -> Counts:
         """Return the counts without the values, which may still be those of the bands."""
         return replace(self, u_hat=None, w_hat=None, t=None, t2=None, signed=False)
@@ -121,15 +133,15 @@ class Counts:
 
     def coarser(self, many: int) -> Counts:
         """Return cells of which each is so many that stand side by side, added up."""
-        added = self._each(lambda x: x.reshape(*x.shape[:-1], -1, many).sum(axis=-1))
+        added = self.changed(lambda x: x.reshape(*x.shape[:-1], -1, many).sum(axis=-1))
         return replace(self, **added, score=None, score_bands=1)
 
     def part(self, which: Any) -> Counts:
         """Return one part, or some of them."""
-        found = self._each(lambda x: x[which])
+        found = self.changed(lambda x: x[which])
         return Counts(self.classes, **found, signed=self.signed, columns=self.columns)
 
-    def _each(self, change: Callable[[Any], Any]) -> dict[str, Any]:
+    def changed(self, change: Callable[[Any], Any]) -> dict[str, Any]:
         """Return every array, changed; None stays None."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         return {name: None if x is None else change(x) for name, x in arrays.items()}

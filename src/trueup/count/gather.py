@@ -4,8 +4,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from trueup.count.bands import cell_counts, fitting, nearest, one_band, strange_values
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
@@ -19,13 +17,8 @@ from trueup.count.labels import (
 )
 from trueup.count.matched import Both
 from trueup.count.names import FROM_POPULATION, Columns
-from trueup.count.parts import Figures, GroupCounts, assemble
-from trueup.count.scores import (
-    check_score,
-    score_classes,
-    without_score,
-    without_value,
-)
+from trueup.count.parts import Figures, GroupCounts, assemble, figures_of
+from trueup.count.scores import check_score, score_classes
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import Progress
 from trueup.read.aggregated import looks_aggregated
@@ -83,8 +76,9 @@ def gather_groups(
         parts = test_parts = within
     # rows without a stratum are left out of groups too
     extra = tuple(name for name in columns.drawn_within if by and name not in by)
+    kept = len(parts), len(test_parts)  # what stays of the labels in figures
     parts, test_parts = (*parts, *extra), (*test_parts, *extra)
-    alone, phase = None, 0.0
+    alone, phase, both = None, 0.0, Both(population, test_set, columns, missing, overlap)
     apart = value is not None or columns.drawn_within or score
     if by and apart and not strata:  # the whole as if nobody had asked for groups
         alone = gather_groups(
@@ -92,21 +86,17 @@ def gather_groups(
             missing=missing, bands=bands or bool(score), design=design,
         )  # fmt: skip
     elif bands and value is not None:
-        phase = Both(population, test_set, columns, missing, overlap).phase()
-        population = population.banded(BAND, value, phase)
-        if columns.id is None:
-            test_set = test_set.banded(BAND, value, phase)
+        phase = both.phase()
+        both = both.made(lambda table: table.banded(BAND, value, phase))
         parts = test_parts = (*parts, BAND)
     fineness = 0
     if score and (alone is None or value is None):
         fineness = 4 if bands and not columns.drawn_bands else 8
         made = Score(score, columns.predicted, score_classes(score, classes), fineness)
-        population = population.scored(SCORE_BAND, made)
-        if columns.id is None:
-            test_set = test_set.scored(SCORE_BAND, made)
+        both = both.made(lambda table: table.scored(SCORE_BAND, made))
         parts, test_parts = (*parts, SCORE_BAND), (*test_parts, SCORE_BAND)
 
-    both = Both(population, test_set, columns, missing, overlap)
+    population, test_set = both.population, both.test_set
     whole, audited = both.every(parts, progress), both.audited(test_parts)
     labels, predicted = labels_of(
         classes, (population, test_set), columns, (whole, audited), design
@@ -124,19 +114,14 @@ def gather_groups(
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]
     if absent and not periods:
         notes.append(_not_placed(test_set, absent, columns, overlap))
-    fine = figures_of(whole, predicted), figures_of(audited, labels, predicted)
     bands = bands and alone is None
-    figures = fine
-    scored_groups = None
-    if fineness and alone is not None:
-        scored_groups = without_score(fine[0]), without_score(fine[1])
-        figures = scored_groups[0][0], scored_groups[1][0]
-    elif bands or within or fineness:
-        figures = fine[0].merged(), fine[1].merged()
-    elif extra:
-        cut = -len(extra)
-        rows = [replace(x, parts=[part[:cut] for part in x.parts]) for x in fine]
-        figures = rows[0], rows[1]
+    how: Any = {"band": bands, "score": bool(fineness)}
+    fine = (
+        figures_of(whole, predicted, parts=kept[0], **how),
+        figures_of(audited, labels, predicted, parts=kept[1], **how),
+    )
+    one = alone is None and (bands or within or fineness)
+    figures = (fine[0].merged(), fine[1].merged()) if one else fine
     found = assemble(
         *figures,
         labels,
@@ -156,9 +141,9 @@ def gather_groups(
             "label to `classes` only if units can truly be of it.",
         )
     _check_placed(found, population, test_set, overlap=overlap)
-    if alone is not None and scored_groups is not None:
+    if alone is not None and fineness:
         inside = group_score_bands(
-            *scored_groups, found.groups, alone.whole, overlap, columns.drawn_bands,
+            *fine, found.groups, alone.whole, overlap, columns.drawn_bands,
             design in FROM_POPULATION,
         )  # fmt: skip
         return replace(found, whole=alone.whole, banded=inside)
@@ -175,20 +160,20 @@ def gather_groups(
         scored: Any = {"fineness": fineness, "from_population": design in FROM_POPULATION}
         scored["drawn_bands"] = columns.drawn_bands
         audited_cells = fine[1] if overlap or fineness or not bands else nearest(*fine)
-        cells = cell_counts(fine[0], audited_cells, found.whole, banded=bands, **scored)
+        cells = cell_counts(fine[0], audited_cells, found.whole, **scored)
         cells = fitting(cells, overlap)
         if overlap and bands and not fineness and cells is None:  # values that were rounded
-            cells = cell_counts(fine[0], nearest(*fine), found.whole, banded=True, **scored)
+            cells = cell_counts(fine[0], nearest(*fine), found.whole, **scored)
             cells = fitting(cells, overlap)
         if fineness and bands and cells is None:  # the audited values differ from the population's
-            tables = without_value(fine[0]), without_value(fine[1])
-            cells = fitting(cell_counts(*tables, found.whole, banded=False, **scored), overlap)
+            cells = cell_counts(fine[0].unbanded(), fine[1].unbanded(), found.whole, **scored)
+            cells = fitting(cells, overlap)
         if fineness:
             notes += check_score(cells, fine[0], found.whole, score)
             if cells is not None and not columns.drawn_bands:
                 cells = replace(cells, free=("scores",))
     if bands and overlap and valued and one_band(cells, found.whole.L):
-        notes += strange_values(*fine, test_set.name, scored=bool(fineness))
+        notes += strange_values(*fine, test_set.name)
     cells = cells if cells is None else replace(cells, phase=phase)
     return replace(found, whole=alone.whole if alone else replace(found.whole, bands=cells))
 
@@ -229,7 +214,7 @@ def _audit_strata(
     """Return the cells of audit strata, with bands where the audited values fit into them."""
     names = columns.drawn_within
     strata = "predicted classes" if {*names} <= {*columns.others} else "strata"
-    known, audited = ({part[: len(names)] for part in figures.parts} for figures in fine)
+    known, audited = ({*figures.parts} for figures in fine)
     if strange := audited - known:
         raise DataError(
             f"The test set has units in {strata} of {quoted(names)} that the population does not "
@@ -243,12 +228,10 @@ def _audit_strata(
             f"from the other {strata}."
         )
     if bands:
-        cells = fitting(cell_counts(*fine, whole, banded=True), overlap)
+        cells = fitting(cell_counts(*fine, whole), overlap)
         if cells is not None:
             return cells
-        rows = [replace(x, parts=[part[:-1] for part in x.parts]) for x in fine]
-        fine = (rows[0], rows[1])
-    found = cell_counts(*fine, whole, banded=False)
+    found = cell_counts(fine[0].unbanded(), fine[1].unbanded(), whole)
     if found is not None:
         split(found, overlap)  # says which cell holds more audited units than units
     return found
@@ -257,15 +240,6 @@ def _audit_strata(
 def _parts(labels: Sequence[tuple[Hashable, ...]]) -> str:
     """Write strata or groups, each a tuple of labels, as a sentence lists them."""
     return ", ".join(" / ".join(map(spelt, label)) for label in labels[:MOST_NAMED])
-
-
-def figures_of(tally: Tally, *axes: Sequence[Hashable]) -> Figures:
-    """Return the rows of a tally in numbers; its last keys are in these lists of labels."""
-    place = [{label: g for g, label in enumerate(labels)} for labels in axes]
-    keys = [key[-len(axes) :] for key in tally.keys]
-    at = np.array([[p[x] for p, x in zip(place, key, strict=True)] for key in keys], np.int64)
-    parts = [key[: -len(axes)] for key in tally.keys]
-    return Figures(parts, tuple(at.T), tally.units, tally.sums, tally.squares)
 
 
 def _check_placed(found: GroupCounts, population: Table, test_set: Table, *, overlap: bool) -> None:

@@ -1,16 +1,15 @@
 """Bands of the value within groups: the whole's own, a few side by side, counted in one scan."""
 
 from bisect import bisect_right
-from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueup.count.bands import cell_counts, fitting, in_order, lowest, merge_bands
+from trueup.count.bands import cell_counts, fitting, lowest, merge_bands, merged
 from trueup.count.counts import Counts, split
 from trueup.count.matched import Both
-from trueup.count.parts import Figures, GroupBands, Label, Parts, sorted_labels
+from trueup.count.parts import Figures, GroupBands, Label, Parts, figures_of, sorted_labels
 from trueup.count.scores import most_bands, score_bands
 from trueup.errors import DataError
 from trueup.numerics.arrays import Floats, Integers
@@ -41,11 +40,8 @@ def count_group_bands(both: Both, groups: Parts, whole: Counts) -> GroupBands | 
     most = min(MOST_BANDS, MOST_COLUMNS // K**2, MOST_NUMBERS // (B * K**2))
     if most < LEAST_BANDS:
         return None
-    population, test_set = both.population.banded(name, value, cells.phase), both.test_set
-    if groups.placed and columns.id is None:
-        test_set = test_set.banded(name, value, cells.phase)
-    both = replace(both, population=population, test_set=test_set)
-    tables = Tables(both, groups, name)
+    banded = both.made(lambda table: table.banded(name, value, cells.phase), groups.placed)
+    tables = Tables(banded, groups, name)
     every, audited = tables.every, tables.audited
     level = every.levels(B) if audited is not None else np.zeros(B, np.int64)
     found, seen = every, audited
@@ -58,7 +54,7 @@ def count_group_bands(both: Both, groups: Parts, whole: Counts) -> GroupBands | 
         every, audited = found, seen
     else:
         if level.any() and seen is not None:
-            relative = cell_counts(found.alone(), seen.alone(), whole, banded=True)
+            relative = cell_counts(found.alone(), seen.alone(), whole)
             relative = fitting(relative, both.overlap)
             if relative is not None and relative.edges is not None:
                 every, audited, own, moved = found, seen, relative, True
@@ -105,8 +101,8 @@ def count_group_strata(both: Both, groups: Parts, whole: Counts) -> GroupBands |
 
 
 def group_score_bands(
-    population: tuple[Figures, Integers],
-    audited: tuple[Figures, Integers],
+    population: Figures,
+    audited: Figures,
     groups: Parts,
     whole: Counts,
     overlap: bool,
@@ -114,12 +110,12 @@ def group_score_bands(
     from_population: bool = True,
 ) -> GroupBands | None:
     """Put groups into the whole's bands of the score, from figures and their fine bands."""
-    cells, (every, fine), (test, seen) = whole.bands, population, audited
+    cells = whole.bands
     if cells is None or cells.score_bands == 1:
         return None
     B, K = len(groups.labels), whole.K
-    most = most_bands(int(test.units.sum()), False, from_population, drawn_bands)
-    band, own, S = score_bands(every, fine, test, seen, K, most)
+    most = most_bands(int(audited.units.sum()), False, from_population, drawn_bands)
+    band, own, S = score_bands(population, audited, K, most)
     place = {label: i for i, label in enumerate(groups.labels)}
 
     def add(figures: Figures, cell: Integers) -> Integers:
@@ -128,8 +124,8 @@ def group_score_bands(
         found = figures.added((at, *figures.at, cell), (B, *rows, K, S))[0]
         return np.asarray(found.reshape(B, *rows, K * S))
 
-    n = add(test, own) if groups.placed else np.zeros((B, K, K * S), np.int64)
-    counts = replace(groups.counts, n=n, v_hat=add(every, band))
+    n = add(audited, own) if groups.placed else np.zeros((B, K, K * S), np.int64)
+    counts = replace(groups.counts, n=n, v_hat=add(population, band))
     split(counts, overlap)
     return GroupBands(counts, np.arange(S), K * S)
 
@@ -185,7 +181,7 @@ class Rows(NamedTuple):
 
     def alone(self) -> Figures:
         """Return the rows as those of the whole, with bands."""
-        return replace(self.figures, parts=[(int(band),) for band in self.band])
+        return replace(self.figures, parts=[()] * len(self.band), band=self.band)
 
     def values(self) -> Floats:
         """Return the value above which the fine band of each row begins."""
@@ -204,13 +200,7 @@ class Rows(NamedTuple):
 
     def edges(self, most: int) -> Floats:
         """Return the least values of all bands but the first, of at most about `most`."""
-        fine = in_order(np.unique(self.band))
-        place = {band: i for i, band in enumerate(fine.tolist())}
-        i = np.array([place[band] for band in self.band.tolist()], dtype=np.int64)
-        units = np.bincount(i, self.figures.units, len(fine)).astype(np.int64)
-        sums = np.bincount(i, self.figures.sums, len(fine)).astype(float)
-        band = merge_bands(fine, units, sums, most)
-        return np.array([lowest(x) for x in fine[np.flatnonzero(np.diff(band)) + 1].tolist()])
+        return np.array(merged(self.band, self.figures.units, self.figures.sums, most)[1])
 
     def pieces(self, cell: Integers, edges: Floats, shape: tuple[int, int]) -> Pieces:
         """Cut the whole's cells, that of each row, at the edges: (predicted class, cells).
@@ -249,18 +239,15 @@ class Tables:
 
     def _rows(self, tally: Tally, banded: bool) -> Rows:
         """Return a tally by (*by, *strata, [band,] [true,] predicted) in numbers."""
-        groups, parts = self.groups, self.parts + banded
+        groups, B = self.groups, len(self.groups.columns)
+        axes = [groups.counts.classes] * (len(tally.keys[0]) - self.parts - banded)
+        figures = figures_of(tally, *axes, parts=self.parts, band=banded)
         place: dict[Label, int] = {label: i for i, label in enumerate(groups.labels)}
         strata: dict[Label, int] = {label: j for j, label in enumerate(self.strata)}
-        at: dict[Hashable, int] = {label: g for g, label in enumerate(groups.counts.classes)}
-        B = len(groups.columns)
-        group = np.array([place.get(key[:B], -1) for key in tally.keys], dtype=np.int64)
-        stratum = np.array([strata[self._stratum(key)] for key in tally.keys], dtype=np.int64)
-        fine: list[Any] = [key[self.parts] if banded else 0 for key in tally.keys]
-        classes = np.array([[at[x] for x in key[parts:]] for key in tally.keys], dtype=np.int64)
-        sums = tally.units, tally.sums, tally.squares
-        figures = Figures([()] * len(group), tuple(classes.T), *sums)
-        return Rows(group, stratum, np.array(fine, dtype=np.int64), figures)
+        group = np.array([place.get(part[:B], -1) for part in figures.parts], dtype=np.int64)
+        stratum = np.array([strata[self._stratum(x)] for x in figures.parts], dtype=np.int64)
+        band = np.zeros_like(group) if figures.band is None else figures.band
+        return Rows(group, stratum, band, figures)
 
 
 def _counts(every: Rows, audited: Rows | None, groups: Parts, b: int) -> Counts:
@@ -273,12 +260,5 @@ def _counts(every: Rows, audited: Rows | None, groups: Parts, b: int) -> Counts:
         found = rows.figures.added((rows.group, *axes, rows.band), (B, *[K] * len(axes), b))
         return [x.reshape(*x.shape[:-2], K * b) for x in found]
 
-    v_hat, u_hat, w_hat = add(every)
-    n, t, t2 = np.zeros((B, K, K * b), np.int64), None, None
-    if audited is not None:
-        n, t, t2 = add(audited)
-    if counts.t is None:
-        t = t2 = None
-    if not counts.totals:
-        u_hat = w_hat = None
-    return replace(counts, n=n, v_hat=v_hat, u_hat=u_hat, w_hat=w_hat, t=t, t2=t2)
+    none = [np.zeros((B, K, K * b), np.int64), None, None]
+    return counts.holding(add(every), none if audited is None else add(audited))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from trueup.count.matched import units_of
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.prior import Regression
@@ -30,7 +31,7 @@ def bin_tables(
     if id is not None and matched:
         require_columns(test_set, [id])
         ids = [plain(row[0]) for row in test_set.rows([id])]
-        found = population.rows([], value=column, id=id, among=ids)
+        found = units_of(population, id, ids, [], column)
     else:
         require_columns(test_set, [column])
         found = test_set.rows([], value=column)

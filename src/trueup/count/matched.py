@@ -1,7 +1,9 @@
 """Audited units whose prediction, value and group come from the population, by id."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
@@ -11,8 +13,8 @@ from trueup.count.labels import has_values
 from trueup.count.names import Columns
 from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
-from trueup.read.columns import Kind, check_value_kind, empty_table, plain, refuse_missing
-from trueup.read.table import Missing, Table, Tally
+from trueup.read.columns import check_value_kind, empty_table, plain, refuse_missing
+from trueup.read.table import Missing, Rows, Table, Tally
 
 NUMBERS = ("integer", "number")
 ROUNDED = 1e-3
@@ -48,6 +50,12 @@ class Both:
         valued = has_values(self.population, self.test_set, columns)
         return self.test_set.tally(keys, columns.value if valued else None, **self._how)
 
+    def made(self, make: Callable[[Table], Table], placed: bool = True) -> Both:
+        """Return the tables with a column that we make; the test set's may be the population's."""
+        own = placed and self.columns.id is None
+        test_set = make(self.test_set) if own else self.test_set
+        return replace(self, population=make(self.population), test_set=test_set)
+
     def phase(self) -> float:
         """Where the fine bands of the value begin: with the audited values, whatever their unit.
 
@@ -65,10 +73,7 @@ class Both:
             size = np.sqrt(found.squares.sum() / found.units.sum())
         else:
             ids = [plain(row[0]) for row in self.test_set.rows([columns.id])]
-            among = written_as(
-                [i for i in ids if i is not None], self.population.kinds()[columns.id]
-            )
-            rows = self.population.rows([columns.id], value=value, id=columns.id, among=among)
+            rows = units_of(self.population, columns.id, ids, [], value)
             values = np.abs([float(y) for _, y in rows if y is not None])
             values = values[np.isfinite(values)]
             most = values.max(initial=0.0)  # squares may be too large for a float
@@ -106,9 +111,8 @@ def matched_tally(
     usable = [row for row in audited if row[0] is not None and row[1] is not None]
     ids = [row[0] for row in usable]
     _refuse_duplicates(ids, id, test_set)
-    among = written_as(ids, population.kinds()[id])
     more = [column for column in said if column not in (*parts, value)]
-    found = population.rows([id, *more, *parts, predicted], value=value, id=id, among=among)
+    found = units_of(population, id, ids, [*more, *parts, predicted], value)
     by_id = _by_id(found, ids, id, population, hint, with_value=value is not None)
     known = [*more, *parts, predicted, value]
     notes = _contradictions(
@@ -199,13 +203,19 @@ def _differ(a: Any, b: Any) -> bool:
     return bool(a != b)
 
 
-def written_as(ids: Sequence[Any], kind: Kind) -> list[Any]:
-    """Return ids as the population has them: pandas writes 7.0 for 7 in a column with a gap."""
+def units_of(
+    population: Table, id: str, ids: Sequence[Any], columns: Sequence[str], value: str | None
+) -> Rows:
+    """Return id, columns and value of the population's units with these ids, None left out.
+
+    Ids are written as the population has them: pandas writes 7.0 for 7 in a column with a gap.
+    """
+    kind, among = population.kinds()[id], [i for i in ids if i is not None]
     if kind == "number":
-        return [float(i) for i in ids]
+        among = [float(i) for i in among]
     if kind == "integer":
-        return [int(i) for i in ids if i == int(i)]
-    return list(ids)
+        among = [int(i) for i in among if i == int(i)]
+    return population.rows([id, *columns], value=value, id=id, among=among)
 
 
 def _by_id(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,25 @@ import numpy as np
 from trueup.count.counts import Counts, make_counts
 from trueup.count.names import Columns, check_classes
 from trueup.numerics.arrays import Floats, Integers
+from trueup.read.table import Tally
 
 Label = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """A group-by in numbers: for each of its rows a part, its classes, units, Σy and Σy²."""
+    """A group-by in numbers: for each of its rows a part, its classes, units, Σy and Σy².
+
+    And, if these were counted, the fine bands of its value and of its score.
+    """
 
     parts: list[Label]
     at: tuple[Integers, ...]
     units: Integers
     sums: Floats
     squares: Floats
+    band: Integers | None = None
+    score: Integers | None = None
 
     def added(self, at: tuple[Integers, ...], shape: tuple[int, ...]) -> list[Any]:
         """Add up units, Σy and Σy² at these places of an array; one below 0 is no place.
@@ -40,6 +46,10 @@ class Figures:
             np.add.at(total, tuple(axis[order] for axis in at), x[order])
             found.append(total)
         return found
+
+    def unbanded(self) -> Figures:
+        """Return the figures without the bands of the value."""
+        return replace(self, band=None)
 
     def merged(self) -> Figures:
         """Return the figures of the whole, in one part, each sum rounded once."""
@@ -189,6 +199,30 @@ def assemble(
         unplaced=lost_cells if placed else lost,
         warnings=warnings,
     )
+
+
+def figures_of(
+    tally: Tally,
+    *axes: Sequence[Hashable],
+    parts: int = 1,
+    band: bool = False,
+    score: bool = False,
+) -> Figures:
+    """Return the rows of a tally in numbers.
+
+    Its last keys are in these lists of labels, those before them a fine `band` of the value and one
+    of the `score`, if it has them; of the others the first `parts` say in which part a row is.
+    """
+    place = [{label: g for g, label in enumerate(labels)} for labels in axes]
+    keys = [key[-len(axes) :] for key in tally.keys]
+    at = np.array([[p[x] for p, x in zip(place, key, strict=True)] for key in keys], np.int64)
+    last = -len(axes) - 1
+    fine = [
+        np.array([key[i] for key in tally.keys], np.int64) if some else None
+        for i, some in ((last - score, band), (last, score))
+    ]
+    found = tally.units, tally.sums, tally.squares
+    return Figures([key[:parts] for key in tally.keys], tuple(at.T), *found, *fine)
 
 
 def sorted_labels(labels: Iterable[Label]) -> list[Label]:

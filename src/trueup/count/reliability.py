@@ -53,8 +53,7 @@ def given_probabilities(counts: Counts) -> Floats:
     assert cells is not None
     assert cells.score is not None
     p = as_probability(cells.score, score_scale(cells.score, cells.v_hat))
-    right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
-    each = np.repeat(right, cells.v_hat.size // L, axis=1)
+    each = np.repeat(counts.same, cells.v_hat.size // L, axis=1)
     known = each.any(axis=0)
     rest = np.where(known, (1 - p) / (K - 1), 1 / K)
     return np.asarray(np.where(each, p, rest))
@@ -102,7 +101,6 @@ def by_score(counts: Counts) -> tuple[Any, Any, Any, Floats] | None:
     S = cells.score_bands
     units = cells.v_hat.reshape(L, -1, S).sum(axis=1)
     n = cells.n.reshape(counts.K, L, -1, S).sum(axis=2)
-    right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
     p = as_probability(cells.score, score_scale(cells.score, cells.v_hat)) * cells.v_hat
     given = p.reshape(L, -1, S).sum(axis=1) / np.maximum(units, 1)
-    return units, n.sum(axis=0), (n * right[..., None]).sum(axis=0), given
+    return units, n.sum(axis=0), (n * counts.same[..., None]).sum(axis=0), given

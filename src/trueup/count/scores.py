@@ -1,7 +1,6 @@
 """Bands of the score within each predicted label, and what is wrong or strange about a score."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,7 +112,8 @@ def check_score(
             f"`score` can be used with up to {MOST_CLASSES} classes; got {whole.K}.",
             hint="leave it out, or combine classes.",
         )
-    labelled = set(zip(fine.at[-1].tolist(), (part[-1] for part in fine.parts), strict=True))
+    assert fine.score is not None
+    labelled = set(zip(fine.at[-1].tolist(), fine.score.tolist(), strict=True))
     if len(labelled) == len(set(fine.at[-1].tolist())):
         return [
             f"All units of a predicted class have nearly the same score in {named}: it tells "
@@ -126,8 +126,7 @@ def check_score(
             hint="use scores of the same model for both tables, name the `id` column, or set "
             "overlap=False (--no-overlap) if the test set comes from elsewhere.",
         )
-    codes = np.array([part[-1] for part in fine.parts], dtype=np.int64)
-    against = codes > CONTRADICTS // 2
+    against = fine.score > CONTRADICTS // 2
     share = float(fine.units[against].sum() / fine.units.sum())
     if share == 0:
         return []
@@ -138,18 +137,7 @@ def check_score(
     ]
 
 
-def without_value(figures: Figures) -> Figures:
-    """Take the fine bands of the value, the last but one label, out of the parts."""
-    return replace(figures, parts=[(*part[:-2], part[-1]) for part in figures.parts])
-
-
-def without_score(figures: Figures) -> tuple[Figures, Integers]:
-    """Take the fine bands of the score out of the parts, and from them the contradictions."""
-    fine = in_score_order([part[-1] for part in figures.parts])
-    return replace(figures, parts=[part[:-1] for part in figures.parts]), fine
-
-
-def in_score_order(bands: Sequence[Any]) -> Integers:
+def in_score_order(bands: Any) -> Integers:
     """Return fine bands as numbers in the order of their scores: without the contradictions."""
     fine = np.array(bands, dtype=np.int64)
     return np.where(fine > CONTRADICTS // 2, fine - CONTRADICTS, fine)
@@ -171,9 +159,10 @@ def most_bands(n: int, banded: bool, from_population: bool, drawn: int = 0) -> i
 
 
 def score_bands(
-    population: Figures, fine: Integers, audited: Figures, test: Integers, L: int, most: int
+    population: Figures, audited: Figures, L: int, most: int
 ) -> tuple[Integers, Integers, int]:
     """Merge fine bands of the score within each predicted label, and place audited units there."""
+    fine, test = (in_score_order(x.score) for x in (population, audited))
     band, own = np.zeros_like(fine), np.full_like(test, -1)
     for h in range(L):
         mine, seen = population.at[-1] == h, audited.at[-1] == h

@@ -13,7 +13,7 @@ import numpy as np
 from trueup.count.counts import Counts
 from trueup.draws.density import Posterior, back, log_density, starts
 from trueup.draws.settings import Settings
-from trueup.errors import OptionError
+from trueup.errors import OptionError, optional
 from trueup.numerics.arrays import Floats
 from trueup.numerics.diagnostics import ess, rhat
 
@@ -28,14 +28,8 @@ LEAST_ESS = 400
 
 def load_numpyro() -> Any:
     """Import NumPyro, or say how to get it."""
-    try:
-        import numpyro
-    except ImportError:
-        raise OptionError(
-            "With these data this prior needs NUTS from NumPyro, which is not installed.",
-            hint="pip install 'trueup[mcmc]'",
-        ) from None
-    return numpyro
+    words = "With these data this prior needs NUTS from NumPyro, which is not installed."
+    return optional("numpyro", words, "pip install 'trueup[mcmc]'")
 
 
 def draw_nuts(it: Posterior, settings: Settings) -> tuple[Floats, Floats | None, dict[str, Any]]:

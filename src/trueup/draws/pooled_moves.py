@@ -13,6 +13,7 @@ import numpy as np
 from trueup.numerics import special
 from trueup.numerics.arrays import Bools, Floats, Rng
 from trueup.numerics.concentration import LOG_MOST, log_middle
+from trueup.numerics.dirichlet import normal
 
 LEAST_LOG = 340.0
 """Rates stay above exp(−340); `_log_volume` is the mass of their prior there."""
@@ -209,9 +210,3 @@ def _solve(P: Floats, rho: Floats) -> tuple[Floats, Floats]:
         beta = np.linalg.solve(safe, np.moveaxis(rho, 0, 2)[..., None])[..., 0]
         beta = np.where(regular[..., None], beta, -1.0)
         return np.where(regular, log_det, 0.0), np.moveaxis(beta, 2, 0)
-
-
-def normal(x: Floats, axis: int) -> Floats:
-    """Normalise logs: their exponentials sum to 1 over the axis."""
-    x = x - x.max(axis=axis, keepdims=True)
-    return np.asarray(x - np.log(np.exp(x).sum(axis=axis, keepdims=True)))

@@ -27,11 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueup.draws.pooled_moves import Data, State, move_common, move_row, move_strata, normal
+from trueup.draws.pooled_moves import Data, State, move_common, move_row, move_strata
 from trueup.draws.settings import SECONDS
 from trueup.numerics.arrays import Floats, Integers, Progress, Rng
 from trueup.numerics.concentration import MIDDLE
 from trueup.numerics.diagnostics import ess, rhat
+from trueup.numerics.dirichlet import normal
 from trueup.prior import Concentrations
 
 CHAINS = 64

@@ -1,13 +1,17 @@
 """What a method returns, and the figures that are made of it."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueup.aggregate.groups.quantiles import figures as group_figures
 from trueup.count.names import FIGURES
+from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 
 ENDS = 0.01
@@ -40,6 +44,20 @@ class Answer:
     upper: Floats | None = None
     info: dict[str, Any] = field(default_factory=dict)
 
+    def telling(self, warnings: Sequence[str], **more: Any) -> Answer:
+        """Return the answer with these warnings besides its own, and more in `info`."""
+        every = [*self.info.get("warnings", ()), *warnings]
+        return replace(self, info=self.info | more | {"warnings": every})
+
+
+def normal(
+    estimate: Floats, sd: Floats, interval: float, freedom: Floats | None = None, **info: Any
+) -> Answer:
+    """Return an estimate with a normal interval, or Student's if it has degrees of freedom."""
+    end = (1 + interval) / 2
+    half = (special.ndtri(end) if freedom is None else special.stdtrit(freedom, end)) * sd
+    return Answer(estimate=estimate, sd=sd, lower=estimate - half, upper=estimate + half, info=info)
+
 
 @dataclass(frozen=True, eq=False)
 class GroupFigures:
@@ -71,19 +89,24 @@ def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Float
     return figures
 
 
-def monte_carlo_errors(
-    draws: Floats, ess: float, interval: float, tails: float | None = None
-) -> dict[str, list[float]]:
+def figures_of_groups(
+    draws: Floats, naive: Floats, interval: float, totals: bool
+) -> dict[str, Floats | None]:
+    """Return the figures (B, K) of groups from their draws (R, B, K)."""
+    return {"naive": naive, **group_figures(draws, interval, discrete=not totals)}
+
+
+def monte_carlo_errors(draws: Floats, info: Mapping[str, Any]) -> dict[str, list[float]]:
     """Return the Monte Carlo standard errors of the medians and of the interval's ends.
 
     The rank of the p-quantile among `ess` draws has standard deviation √(p(1 − p) ess); the values
     at those ranks bracket it. No variance is needed, and some of these posteriors have none.
-    `tails` is the effective size at the ends, where a chain may move more slowly.
+    `ess_tails` is the effective size at the ends, where a chain may move more slowly.
     """
-    tail = (1 - interval) / 2
+    tail, ess = (1 - info["interval"]) / 2, info["ess"]
     errors = {}
     for end, p in (("", 0.5), ("_lower", tail), ("_upper", 1 - tail)):
-        size = ess if end == "" or tails is None else min(ess, tails)
+        size = min(ess, info.get("ess_tails") or ess) if end else ess
         step = np.sqrt(p * (1 - p) / max(size, 1.0))
         low, high = np.quantile(draws, np.clip([p - step, p + step], 0, 1), axis=0)
         errors[f"monte_carlo_error{end}"] = [float(x) for x in (high - low) / 2]

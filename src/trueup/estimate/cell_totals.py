@@ -18,7 +18,8 @@ from trueup.count.counts import Counts, split
 from trueup.count.reliability import reliability
 from trueup.count.scores import score_ranks
 from trueup.draws.cells.columns import CHAINS, Columns, learn_columns
-from trueup.draws.cells.frame import Frame, frame, implied_shares
+from trueup.draws.cells.frame import Frame, frame
+from trueup.draws.cells.implied import implied_shares
 from trueup.draws.cells.strata import leaning
 from trueup.draws.cells.within_classes import draw_within_classes
 from trueup.draws.settings import Settings
@@ -164,10 +165,13 @@ def arrange(counts: Counts, settings: Settings) -> Cells:
     v = v.reshape(L * J, B)
     alike = rest if rest.totals else replace(rest, u_hat=v.ravel().astype(float))
     u, w = (np.asarray(x).reshape(L * J, B) for x in (alike.u_hat, squares(alike)))
-    z = np.zeros_like(v_hat, dtype=float)
+    z, sign = np.zeros_like(v_hat, dtype=float), None
     if bands.u_hat is not None:
-        each = (x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, bands.u_hat))
-        z = np.repeat(np.tile(scores(*each), (L, 1)), S, axis=1)
+        each = [x.reshape(L, J, B // S, S).sum(axis=3) for x in (v_hat, bands.u_hat)]
+        z, sign = (
+            np.repeat(np.tile(x, (L, 1)), S, axis=1)
+            for x in (scores(*each), np.sign(each[1].sum(axis=0)).astype(int))
+        )
     confidence = shares = leans = None
     if S > 1:
         ranks = score_ranks(v_hat.reshape(L, J * B // S, S).sum(axis=1))
@@ -180,7 +184,7 @@ def arrange(counts: Counts, settings: Settings) -> Cells:
         if counts.totals and not counts.signed and bands.u_hat is not None:
             size = bands.u_hat.reshape(L, J, B).sum(axis=2)
         leans = leaning(m if settings.design == "by_prediction" else m.sum(axis=0)[None], size)
-    basis = frame(n, v_hat, z, not settings.from_population, shares, confidence, leans)
+    basis = frame(n, v_hat, z, not settings.from_population, shares, confidence, leans, sign)
     return Cells(n, v_hat, v, u, w, known, basis, S)
 
 

@@ -9,15 +9,13 @@ below zero is what the formula gives.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from trueup.count.counts import Counts
 from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
-from trueup.estimate.answer import Answer
-from trueup.numerics import special
+from trueup.estimate.answer import Answer, normal
 from trueup.numerics.arrays import Bools, Floats
 
 IGNORED = 0.05
@@ -79,14 +77,14 @@ def calibrated(counts: Counts, settings: Settings) -> Answer:
     left = 1 - np.minimum(m / v, 1.0) * (settings.overlap & (m > IGNORED * v))
     if counts.t is not None and counts.t2 is not None:
         estimate, variance = _by_ratio(m, left, u, counts.t[:, h], counts.t2[:, h])
-        return _point(estimate, variance, settings.interval, warnings)
+        return normal(estimate, np.sqrt(variance), settings.interval, warnings=warnings)
     c = n / m
     spread = np.zeros_like(u)
     if u_hat is not None and w_hat is not None:
         # Never negative (Cauchy-Schwarz); the maximum only removes a rounding error.
         spread = np.maximum(w_hat[h] - u**2 / v, 0.0)
     variance = (c * (1 - c)) @ (m / (m - 1) * (left * u**2 / m + spread))
-    return _point(c @ u, variance, settings.interval, warnings)
+    return normal(c @ u, np.sqrt(variance), settings.interval, warnings=warnings)
 
 
 def _by_ratio(m: Floats, left: Floats, u: Floats, t: Floats, t2: Floats) -> tuple[Floats, Floats]:
@@ -169,7 +167,9 @@ def difference(
     var_d = np.maximum(d2 / m - (d1 / m) ** 2, 0.0)
     var_f = np.maximum(w / N - (u / N) ** 2, 0.0)
     variance = N**2 * (lam**2 * var_f / N + var_d / m)
-    return _point(lam * u + N / m * d1, variance, settings.interval, warnings, tuning=lam)
+    found = lam * u + N / m * d1
+    told = {"warnings": warnings, "tuning": lam.tolist()}
+    return normal(found, np.sqrt(variance), settings.interval, **told)
 
 
 def test_set(counts: Counts, settings: Settings) -> Answer:
@@ -216,7 +216,7 @@ def test_set(counts: Counts, settings: Settings) -> Answer:
     mean = t / m
     s2 = np.maximum(t2 - m * mean**2, 0.0) / (m - 1)
     variance = s2 @ (v**2 * (1 / m - 1 / v if overlap else 1 / m + 1 / v))
-    return _point(mean @ v, variance, settings.interval, [])
+    return normal(mean @ v, np.sqrt(variance), settings.interval)
 
 
 test_set.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it by its name
@@ -264,19 +264,3 @@ def no_width(sd: Floats, classes: Sequence[object]) -> list[str]:
         f"The test set shows no variation for {flat}, so their intervals have no width, which"
         " cannot be right. The Bayesian methods do not have this fault."
     ]
-
-
-def _point(
-    estimate: Floats,
-    variance: Floats,
-    interval: float,
-    warnings: list[str],
-    tuning: Floats | None = None,
-    freedom: Floats | None = None,
-) -> Answer:
-    sd, end = np.sqrt(variance), (1 + interval) / 2
-    half = (special.ndtri(end) if freedom is None else special.stdtrit(freedom, end)) * sd
-    info: dict[str, Any] = {"warnings": warnings}
-    if tuning is not None:
-        info["tuning"] = tuning.tolist()
-    return Answer(estimate=estimate, sd=sd, lower=estimate - half, upper=estimate + half, info=info)

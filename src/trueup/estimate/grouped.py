@@ -1,18 +1,16 @@
 """Estimates per group (`by`) and with error rates per stratum (`strata`), from the same methods."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from trueup.aggregate.groups import Whole, base_rates, correct_groups, mean_values
-from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts, split
 from trueup.count.parts import GroupCounts, Parts
 from trueup.draws.settings import POSTERIORS, Settings
 from trueup.errors import OptionError
-from trueup.estimate.answer import Answer, GroupFigures
+from trueup.estimate.answer import Answer, GroupFigures, figures_of_groups
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.design import DOUBTFUL
 from trueup.estimate.doubts.rates import rates_differ
@@ -22,14 +20,12 @@ from trueup.estimate.strata import Stratum, draw_regressed, draw_together
 from trueup.numerics.arrays import Floats
 from trueup.text import p_text
 
-Native = Callable[[dict[str, list[Any]]], Any]
-
 # With `by` and `strata` together all draws are in memory at once.
 MOST_CELLS = 400_000_000
 
 
 def estimate_parts(
-    found: GroupCounts, settings: Settings, native: Native, *, pooling: str, keep: bool | None
+    found: GroupCounts, settings: Settings, *, pooling: str, keep: bool | None
 ) -> Estimate:
     """Estimate the whole, and every group, as the sum over strata."""
     counts = found.whole
@@ -66,7 +62,7 @@ def estimate_parts(
     P = strata[0].P if len(strata) == 1 else None
     M = sum((stratum.M for stratum in strata[1:]), strata[0].M)
     answer = Answer(whole, P, M=M, info=info)
-    return replace(finish(answer, counts, settings, native), groups=groups)
+    return replace(finish(answer, counts, settings), groups=groups)
 
 
 def _check_strata(settings: Settings, pooling: str) -> None:
@@ -161,7 +157,7 @@ def _groups(
         answer = correct_groups(
             whole, data, settings.rng, keep=keep, progress=settings.progress, **options
         )
-        figures = {"naive": groups.counts.naive} | answer.figures
+        figures: dict[str, Floats | None] = {"naive": groups.counts.naive, **answer.figures}
         info: dict[str, Any] = {"groups": B, "draws_kept": answer.draws is not None}
         levels = found.banded is not None and found.banded.relative is not None
         info["group_levels_differ"] = levels
@@ -192,8 +188,7 @@ def _groups(
         np.add.at(draws.transpose(1, 0, 2), found.group[cells], answer.draws.transpose(1, 0, 2))
         if settings.progress is not None:
             settings.progress((j + 1) / len(strata))
-    every = summary(draws, settings.interval, discrete=not counts.totals)
-    figures = {"naive": groups.counts.naive} | every
+    figures = figures_of_groups(draws, groups.counts.naive, settings.interval, counts.totals)
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
 

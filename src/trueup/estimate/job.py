@@ -18,13 +18,17 @@ from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import MOST_DRAWS, Settings, make_settings
-from trueup.errors import OptionError, TrueupWarning
+from trueup.errors import EstimateError, OptionError, TrueupWarning
 from trueup.estimate.answer import Answer, monte_carlo_errors, more_draws, summarise
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.read.on_spark import as_executor
 from trueup.text import listed, percent, quoted
 
+OPTIONS = (
+    "design", "method", "prior", "overlap", "noise", "P", "draws", "interval", "seed", "seconds",
+)  # fmt: skip
+"""What `make_settings` takes, of `correct` and `correct_counts`."""
 LEAST_BEYOND = 2.5
 """Draws beyond each end of an interval, on average: those of 100 draws at 95%."""
 
@@ -97,26 +101,26 @@ class Job:
         result.info["warnings"][:0] = notes
         result.info.update(self.extra)
         again = replace(self, asked=asked, options={**options, "seed": settings.seed})
-        return replace(result, asked=asked, _again=again)
+        return replace(result, asked=asked, _again=again, _native=self.native)
 
     def _answer(self, settings: Settings) -> Estimate:
         if self.units is not None:
-            from trueup.estimate.methods import estimate_units
+            from trueup.estimate.from_units import estimate_units
 
-            return estimate_units(self.counts, self.units, settings, self.native)
+            return estimate_units(self.counts, self.units, settings)
         if self.parts is None:
             from trueup.estimate.methods import estimate
 
-            return estimate(self.counts, settings, self.native)
+            return estimate(self.counts, settings)
         if self.asked.get("period") is not None:
             from trueup.estimate.periods.estimate import estimate_periods
 
             panel, drift = (self.asked.get(name, 0.0) for name in ("panel", "drift"))
-            return estimate_periods(self.parts[0], settings, self.native, panel, drift)
+            return estimate_periods(self.parts[0], settings, panel, drift)
         from trueup.estimate.grouped import estimate_parts
 
         found, pooling, keep = self.parts
-        return estimate_parts(found, settings, self.native, pooling=pooling, keep=keep)
+        return estimate_parts(found, settings, pooling=pooling, keep=keep)
 
 
 def _larger(given: object) -> float:
@@ -196,11 +200,8 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
             )
         S = class_squares(U, result.M, counts.v_hat, counts.u_hat, counts.w_hat)
         draws = larger_totals(U, S, result.M.sum(axis=2), draws, np.isfinite(size), rng)
-    interval = result.info["interval"]
-    figures = summarise(Answer(draws=draws), counts.naive * scale, interval)
-    info = result.info | monte_carlo_errors(
-        draws, result.info["ess"], interval, result.info.get("ess_tails")
-    )
+    figures = summarise(Answer(draws), counts.naive * scale, result.info["interval"])
+    info = result.info | monte_carlo_errors(draws, result.info)
     if sample_of is not None:
         info["sample_of"] = "inf" if np.isinf(size) else int(size)
     kept = None if sample_of is None else M
@@ -218,3 +219,20 @@ def run(job: Job, progress: Progress | None, executor: Any = None) -> Estimate:
     for text in result.info["warnings"]:
         warnings.warn(text, TrueupWarning, stacklevel=3)
     return result
+
+
+def cannot_rerun(est: Estimate) -> EstimateError:
+    """Return the error that says why an estimate cannot be made again."""
+    if {"combine", "margin"} & {*est.asked}:
+        return EstimateError(
+            "`again` and other priors need the estimate as it was made, before `combine` and "
+            "`margin`.",
+            hint="call it on that estimate, and `combine` or `margin` what it returns.",
+        )
+    if "function" in est.asked:
+        return EstimateError(
+            "`again` and other priors need the estimate's own prior, and a file holds only those "
+            f"with a name and `Dirichlet`; this one was saved with prior {est.info['prior']!r}.",
+            hint=f"call `{est.asked['function']}` again with that prior.",
+        )
+    return EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")

@@ -8,24 +8,13 @@ import numpy as np
 
 from trueup import __version__
 from trueup.aggregate.allocation import Weighted, rest_aggregates
-from trueup.audit.units import (
-    Clusters,
-    DesignEffect,
-    Units,
-    apart,
-    cluster_effects,
-    design_effect,
-    few_behind,
-    fewer,
-    freedom,
-    weighted_difference,
-)
+from trueup.audit.clusters import Clusters
 from trueup.count.counts import Counts, split
 from trueup.count.reliability import given_probabilities
 from trueup.draws.base_rates import columns, draw_beta
 from trueup.draws.contingency import solve_Q
 from trueup.draws.rates import Rates, rates_of
-from trueup.draws.settings import POSTERIORS, Settings
+from trueup.draws.settings import Settings
 from trueup.errors import EstimateError
 from trueup.estimate import classical
 from trueup.estimate.answer import Answer, monte_carlo_errors, summarise
@@ -36,116 +25,22 @@ from trueup.estimate.doubts.pays import correction_warning, unproven
 from trueup.estimate.doubts.values import far_means, hardly_seen
 from trueup.estimate.inverse import inverse
 from trueup.estimate.result import Estimate
-from trueup.numerics import special
 from trueup.numerics.arrays import Floats
 from trueup.text import quoted
 
 Method = Callable[[Counts, Settings], Answer]
-WEIGHTED = (
-    "Units have probabilities of their own of being drawn, so each has the weight 1/probability "
-    "(the weighted difference estimator). This method has no draws."
-)
 SHOWN = ("estimate", "sd", "lower", "upper")
 
 
-def estimate(
-    counts: Counts, settings: Settings, native: Callable[[dict[str, list[Any]]], Any]
-) -> Estimate:
+def estimate(counts: Counts, settings: Settings) -> Estimate:
     """Run the chosen method; return figures, draws and how they were made."""
-    return finish(METHODS[settings.method](counts, settings), counts, settings, native)
-
-
-def estimate_units(
-    counts: Counts,
-    units: Units,
-    settings: Settings,
-    native: Callable[[dict[str, list[Any]]], Any],
-) -> Estimate:
-    """Estimate from units with unequal probabilities, or in clusters.
-
-    In cells, the weighted difference estimator is a check.
-    """
-    if units.pi is not None and not in_cells(counts, settings):
-        lam = float(settings.method != "test_set")
-        told = [] if settings.asked in ("difference", "test_set") else [WEIGHTED]
-        settings = replace(settings, method="difference" if lam else "test_set")
-        figures, variance = weighted_difference(units, counts.naive, counts.N, lam)
-        told += few_behind(units, counts.classes)
-        own = freedom(units, counts.K, lam)
-        answer = classical._point(figures, variance, settings.interval, told, freedom=own)
-        # such a test set need not look like the population, so that is not tested
-        result = finish(answer, counts, replace(settings, design="by_prediction"), native)
-        result.info["design"] = settings.design
-        if units.cluster is not None:
-            single = replace(units, cluster=None)
-            alone = weighted_difference(single, counts.naive, counts.N, lam)[1].sum()
-            result.info["design_effect"] = float(variance.sum() / alone) if alone > 0 else 1.0
-        return result
-    if units.pi is None:
-        return _with_clusters(counts, units, settings, native)
-    result = _with_clusters(counts, units, replace(settings, design="by_prediction"), native)
-    figures, variance = weighted_difference(units, counts.naive, counts.N)
-    found = result._figures["estimate"]
-    assert found is not None
-    sd = np.sqrt(variance)
-    result.info["design"] = settings.design
-    result.info["weighted_difference"] = {"estimate": figures.tolist(), "sd": sd.tolist()}
-    result.info["warnings"] += apart(units, found, figures, variance, counts.classes)
-    return result
-
-
-def _with_clusters(
-    counts: Counts,
-    units: Units,
-    settings: Settings,
-    native: Callable[[dict[str, list[Any]]], Any],
-) -> Estimate:
-    """Run a method; with clusters, from fewer units."""
-    if units.cluster is None:
-        return estimate(counts, settings, native)
-    every = counts.squared()  # as the units are numbered
-    effect = design_effect(units, every.v_hat)
-    columns = effect.columns[[every.classes.index(h) for h in counts.predicted]]
-    answer = _clustered(counts, settings, effect._replace(columns=columns))
-    alike = cluster_effects(units, every.v_hat)
-    result = finish(answer, counts, settings, native, clusters=alike)
-    result.info["design_effect"] = effect.whole
-    return result
-
-
-def _clustered(counts: Counts, settings: Settings, effect: DesignEffect) -> Answer:
-    """Run a method with as many test units as the clusters are worth: n over the design effects.
-
-    Audited units are known as ever; the others are learned from fewer of them. Methods without
-    draws get wider intervals instead.
-    """
-    if settings.method not in POSTERIORS:
-        answer = METHODS[settings.method](counts, settings)
-        if answer.sd is None or answer.estimate is None:
-            return answer
-        sd = answer.sd * np.sqrt(effect.whole)
-        half = special.ndtri((1 + settings.interval) / 2) * sd
-        lower, upper = answer.estimate - half, answer.estimate + half
-        return replace(answer, draws=None, sd=sd, lower=lower, upper=upper)
-    rest, known = split(counts, settings.overlap)
-    cells = None
-    if counts.bands is not None:
-        inside, _ = split(counts.bands, settings.overlap)
-        n = counts.bands.n.reshape(counts.K, counts.v_hat.size, -1)
-        less = fewer(n, effect.columns[:, None]).reshape(counts.bands.n.shape)
-        cells = replace(inside, n=less, t=None, t2=None)
-    fewer_units = replace(rest, n=fewer(counts.n, effect.columns), t=None, t2=None, bands=cells)
-    answer = METHODS[settings.method](fewer_units, replace(settings, overlap=False))
-    assert answer.draws is not None
-    M = answer.M if answer.M is None or not settings.overlap else answer.M + counts.n
-    return replace(answer, draws=answer.draws + known, M=M)
+    return finish(METHODS[settings.method](counts, settings), counts, settings)
 
 
 def finish(
     answer: Answer,
     counts: Counts,
     settings: Settings,
-    native: Callable[[dict[str, list[Any]]], Any],
     periods: bool = False,
     clusters: Clusters | None = None,
 ) -> Estimate:
@@ -191,10 +86,8 @@ def finish(
     info |= answer.info | {"warnings": warnings, "unproven": unsure}
     if answer.draws is not None:
         info["ess"] = float(info["ess"] or len(answer.draws))  # else independent
-        info |= monte_carlo_errors(
-            answer.draws, info["ess"], settings.interval, info.get("ess_tails")
-        )
-    return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures, native)
+        info |= monte_carlo_errors(answer.draws, info)
+    return Estimate(counts.classes, counts, answer.draws, answer.P, answer.M, info, figures)
 
 
 def _naive(counts: Counts, settings: Settings) -> Answer:
@@ -210,7 +103,7 @@ def _bayesian(counts: Counts, settings: Settings) -> Answer:
     if in_cells(counts, settings):
         answer = cell_totals(counts, settings)
         full = {} if settings.method == "joint" else {"method": "full"}
-        return _far(replace(answer, info=answer.info | full), counts)
+        return _far(answer.telling([], **full), counts)
     if counts.bands is not None and counts.bands.strata > 1:
         raise EstimateError(
             "A test set drawn within columns (`drawn_within`), or with several `predicted` "
@@ -273,9 +166,7 @@ def _far(answer: Answer, counts: Counts) -> Answer:
     """Add the warning about a class whose units are far larger than others."""
     if not counts.totals or answer.draws is None or answer.M is None:
         return answer
-    told = far_means(answer.draws, answer.M.sum(axis=2), counts)
-    warnings = [*answer.info.get("warnings", ()), *told]
-    return replace(answer, info=answer.info | {"warnings": warnings})
+    return answer.telling(far_means(answer.draws, answer.M.sum(axis=2), counts))
 
 
 def _rest(rates: Rates, rest: Counts, settings: Settings) -> tuple[Floats, Weighted]:
@@ -303,8 +194,8 @@ def _classical(function: Callable[[Counts, Settings], Answer]) -> Method:
         answer = function(counts.squared(), settings)
         figures = {name: getattr(answer, name)[: counts.K] for name in SHOWN}
         assert figures["sd"] is not None
-        told = [*answer.info["warnings"], *classical.no_width(figures["sd"], counts.classes)]
-        return replace(answer, **figures, info=answer.info | {"warnings": told})
+        told = classical.no_width(figures["sd"], counts.classes)
+        return replace(answer, **figures).telling(told)
 
     return method
 
@@ -316,8 +207,7 @@ def _difference(counts: Counts, settings: Settings) -> Answer:
         return _classical(classical.difference)(counts, settings)
     answer = classical.difference(cells, settings, scores=given_probabilities(counts))
     assert answer.sd is not None
-    told = [*answer.info["warnings"], *classical.no_width(answer.sd, counts.classes)]
-    return replace(answer, info=answer.info | {"warnings": told, "scored": True})
+    return answer.telling(classical.no_width(answer.sd, counts.classes), scored=True)
 
 
 METHODS: dict[str, Method] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -13,31 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueup.aggregate.groups.quantiles import figures as summary
-from trueup.aggregate.overall import overall_accuracy
 from trueup.count.counts import Counts
 from trueup.count.names import FIGURES, names
-from trueup.errors import EstimateError, OptionError, TrueupWarning
+from trueup.errors import EstimateError, OptionError
 from trueup.estimate import derived
-from trueup.estimate.answer import Answer, GroupFigures, monte_carlo_errors, summarise
+from trueup.estimate.answer import GroupFigures
 from trueup.numerics.arrays import Floats
-from trueup.text import listed, quoted
 
 MOST_PRINTED = 40
-SHARED = (
-    "Both estimates use the same test set, so their errors go together; the contrast takes them as "
-    "independent, and its interval is likely too wide. Put both tables into one and contrast "
-    "groups (`by`)."
-)
-FEW_GROUPS, ENOUGH = 3, 1000
-FEW = (
-    "With {groups} groups and {least_audited} audited units in one of them, little shows whether "
-    "the groups' error rates differ. If they do, the contrast leans towards one set of rates for "
-    "all, and its interval may be too narrow. Name the groups in `strata` too, with "
-    "pooling='none', or audit more units of each; pooling='complete' says that rates are the same."
-)
-"""Of a contrast between groups. With 2 groups and false passes of 25% and 40%, 95% intervals
-covered 95% of 40 with 150 audited units each, and 85% of 20 with 300."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +53,7 @@ class Estimate:
     M: NDArray[Any] | None
     info: dict[str, Any]
     _figures: dict[str, Floats | None] = field(repr=False)
-    _native: Callable[[dict[str, list[Any]]], Any] = field(repr=False)
+    _native: Callable[[dict[str, list[Any]]], Any] = field(default=dict, repr=False)
     groups: GroupFigures | None = None
     asked: dict[str, Any] = field(default_factory=dict, repr=False)
     _again: Callable[..., Estimate] | None = field(default=None, repr=False)
@@ -94,9 +75,9 @@ class Estimate:
         With `by`, a dict per group and class with the group's columns first, then the whole, which
         has None in those columns.
         """
+        whole = self._whole_rows(self._figures)
         if self.groups is None:
-            return _rows({}, self.classes, self._figures)
-        whole = _rows(dict.fromkeys(self.groups.by), self.classes, self._figures)
+            return whole
         figures = {name: self.groups.figures[name] for name in FIGURES}  # one order for all
         return self._derived_rows(figures) + whole
 
@@ -121,7 +102,7 @@ class Estimate:
         if self.groups is None:
             return found
         whole = derived.summarise_draws(derived.shares(self._whole_draws()), self.info["interval"])
-        return found + _rows(dict.fromkeys(self.groups.by), self.classes, whole._asdict())
+        return found + self._whole_rows(whole)
 
     def contrast(
         self, a: Hashable, b: Hashable = None, *, share: bool = False
@@ -133,116 +114,21 @@ class Estimate:
         whole populations of two estimates, taken as independent; it warns if both rest on one test
         set. With `share`, shares of the classes are compared.
         """
-        labels = () if self.groups is None else self.groups.labels
-        if b is None and not (isinstance(a, Estimate) or (None,) in labels or None in self.classes):
-            raise OptionError(
-                f"A contrast compares two groups, two classes or two estimates; got {a!r} alone.",
-                hint=f"name the other one too: est.contrast({a!r}, …).",
-            )
-        if isinstance(a, Estimate):
-            rows = [{"class": label} for label in self.classes]
-            if {*self.classes} != {*a.classes} or self.totals != a.totals:
-                kinds = ("totals" if x.totals else "counts" for x in (self, a))
-                classes = (listed([*map(str, x.classes)]) for x in (self, a))
-                got = map("{} of {}".format, kinds, classes)
-                raise OptionError(
-                    "Two estimates must both be counts, or both totals, of the same classes to be "
-                    f"compared; got {' and '.join(got)}."
-                )
-            at = [a.classes.index(label) for label in self.classes]
-            n = a.counts.n[at] if a.counts.columns else a.counts.n[np.ix_(at, at)]
-            if np.array_equal(self.counts.n, n):
-                warnings.warn(SHARED, TrueupWarning, stacklevel=2)
-            one, other = derived.independent(self._whole_draws(), a._whole_draws()[:, at])
-        elif self._are_classes(a, b):
-            rows = self._derived_rows({})[:: len(self.classes)]
-            rows = [row | {"class": b, "against": a} for row in rows]
-            one = other = self._joint_draws()
-        else:
-            rows = [{"class": label} for label in self.classes]
-            one, other = self._group(a), self._group(b)
-            learned = self.info.get("group_rates") or {"groups": FEW_GROUPS + 1}
-            if learned["groups"] <= FEW_GROUPS and learned["least_audited"] < ENOUGH:
-                warnings.warn(FEW.format(**learned), TrueupWarning, stacklevel=2)
-        if share:
-            one, other = derived.shares(one), derived.shares(other)
-        if "against" in rows[0]:
-            one, other = (x[..., self._class(k)] for x, k in ((one, a), (other, b)))
-            one, other = (x.reshape(len(x), -1) for x in (one, other))
-        interval = self.info["interval"]
-        difference = derived.summarise_draws(other - one, interval)
-        growth = derived.summarise_draws(derived.divide(other - one, one), interval)
-        return [
-            row
-            | {name: _plain(x[g]) for name, x in difference._asdict().items()}
-            | {f"growth_{name}": _plain(x[g]) for name, x in growth._asdict().items()}
-            for g, row in enumerate(rows)
-        ]
+        from trueup.estimate.derived.contrast import contrast
+
+        return contrast(self, a, b, share)
 
     def combine(self, classes: Mapping[Hashable, Sequence[Hashable]]) -> Estimate:
         """Return the estimate with classes added up, draw by draw: ``{"new": ["a", "b"]}``."""
-        from trueup.estimate.doubts.combined import said_of_combined
+        from trueup.estimate.derived.combine import combine
 
-        labels, parts = derived.partition(self.classes, classes)
-        groups, draws = self.groups, derived.added(self._whole_draws(), parts, -1)
-        if groups is not None:
-            of_groups = derived.added(self._joint_draws(), parts, -1)
-            naive = derived.added(groups.figures["naive"], parts, -1)
-            units = derived.added(groups.units, parts, -1)
-            groups = self._grouped(groups.by, groups.labels, naive, of_groups, units)
-        predicted, columns = derived.joined(self._columns()[0], classes)
-        more: dict[str, Any] = {
-            name: derived.added(getattr(self.counts, name), columns, -1)
-            for name in ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
-        }
-        more |= {name: derived.added(more[name], parts, -2) for name in ("n", "t", "t2")}
-        if self.counts.columns is not None:
-            more["columns"] = predicted
-        counts = replace(self.counts, classes=labels, bands=None, **more)
-        info = {name: x for name, x in self.info.items() if name != "calibration"}  # of old labels
-        interval = self.info["interval"]
-        figures = summarise(Answer(draws), counts.naive, interval)
-        info |= said_of_combined(info, self.classes, counts, figures, parts)
-        return replace(
-            self,
-            classes=labels,
-            counts=counts,
-            whole=draws,
-            P=None,
-            M=derived.added(derived.added(self.M, columns, -1), parts, -2),
-            info=info
-            | monte_carlo_errors(draws, self.info["ess"], interval, self.info.get("ess_tails")),
-            _figures=figures,
-            groups=groups,
-            asked=self.asked | {"combine": {new: list(old) for new, old in classes.items()}},
-            _again=None,
-        )
+        return combine(self, classes)
 
     def margin(self, *by: str) -> Estimate:
         """Return the estimate for fewer `by` columns: groups added up over the others."""
-        by = names("by", by[0] if len(by) == 1 else by)  # one by one, or as a list
-        if self.groups is None or not by or not {*by} <= {*self.groups.by}:
-            known = () if self.groups is None else self.groups.by
-            got, had = (quoted(x) or "none" for x in (by, known))
-            raise OptionError(f"A margin keeps some of the `by` columns; got {got} of {had}.")
-        at = [self.groups.by.index(name) for name in by]
-        kept = [tuple(label[i] for i in at) for label in self.groups.labels]
-        labels = list(dict.fromkeys(kept))
-        parts = [[b for b, x in enumerate(kept) if x == label] for label in labels]
-        naive = derived.added(self.groups.figures["naive"], parts, 0)
-        groups = self._grouped(by, labels, naive, derived.added(self._joint_draws(), parts, 1))
-        return replace(self, groups=groups, asked=self.asked | {"margin": by}, _again=None)
+        from trueup.estimate.derived.combine import margin
 
-    def _grouped(
-        self,
-        by: tuple[str, ...],
-        labels: list[tuple[Hashable, ...]],
-        naive: Floats,
-        draws: Floats,
-        units: NDArray[Any] | None = None,
-    ) -> GroupFigures:
-        found = summary(draws, self.info["interval"], discrete=not self.counts.totals)
-        return GroupFigures(by, labels, {"naive": naive} | found, draws, units)
+        return margin(self, names("by", by[0] if len(by) == 1 else by))  # one by one, or a list
 
     def mean_value(self) -> list[dict[str, Any]]:
         """Return the mean value per unit of each class (its total / its units), with interval.
@@ -256,7 +142,9 @@ class Estimate:
                 hint="give `value` alone or with `period`; for one group, correct its own table.",
             )
         if units is None:
-            units = self._error_matrix("Mean values").sum(axis=2)
+            from trueup.estimate.derived.accuracy import drawn_matrix
+
+            units = drawn_matrix(self, "Mean values").sum(axis=2)
         return self._derived(derived.divide(self._joint_draws(), units))
 
     def accuracy(self) -> list[dict[str, Any]]:
@@ -268,58 +156,15 @@ class Estimate:
         with `period` or `strata`, nor after `combine` of a test set not drawn at random: it would
         be too low.
         """
-        M = self._error_matrix()
-        found = derived.accuracies(M, self._columns()[1])
-        interval = self.info["interval"]
-        combined = any(len(old) > 1 for old in self.asked.get("combine", {}).values())
-        best = overall_accuracy(found.pop("accuracy"), M, self.counts, self.info, combined)
-        told = {name: derived.spread(x, interval)._asdict() for name, x in found.items()}
-        rows = [
-            {"class": label, "measure": measure} | {k: _plain(x[g]) for k, x in figures.items()}
-            for g, label in enumerate(self.classes)
-            for measure, figures in told.items()
-        ]
-        if best is None:
-            return rows
-        overall = {k: _plain(x) for k, x in derived.spread(best, interval)._asdict().items()}
-        return [*rows, {"class": None, "measure": "accuracy"} | overall]
+        from trueup.estimate.derived.accuracy import accuracy
+
+        return accuracy(self)
 
     def error_matrix(self) -> list[dict[str, Any]]:
         """Return the share of the population in each cell: true, predicted, mean, sd, interval."""
-        M = self._error_matrix()
-        figures = derived.spread(M / M.sum(axis=(1, 2), keepdims=True), self.info["interval"])
-        return [
-            {"true": label, "predicted": column}
-            | {name: _plain(x[g, h]) for name, x in figures._asdict().items()}
-            for g, label in enumerate(self.classes)
-            for h, column in enumerate(self._columns()[0])
-        ]
+        from trueup.estimate.derived.accuracy import error_matrix
 
-    def _error_matrix(self, what: str = "Accuracies of the population") -> NDArray[Any]:
-        if self.M is not None:
-            return self.M
-        asked = self.asked
-        if asked.get("weight") is not None:
-            raise EstimateError(
-                f"{what} are not known with `weight`: how many units of each class the larger "
-                "population has was not drawn together with the totals.",
-                hint="leave out `weight`: they are then those of the table's own units.",
-            )
-        if asked.get("drawn_by_size"):
-            raise EstimateError(
-                f"{what} are not known from a test set drawn by size: it hardly shows the errors "
-                "among small units.",
-                hint="audit units drawn at random, or within predicted classes (`draw`).",
-            )
-        raise EstimateError(
-            f"{what} need draws of the error rates; method {self.info['method']!r} has none.",
-            hint=self._way_to_draws(),
-        )
-
-    def _columns(self) -> tuple[tuple[Hashable, ...], list[int | None]]:
-        """The predicted labels, and where among them each class is."""
-        labels = self.counts.predicted
-        return labels, [labels.index(x) if x in labels else None for x in self.classes]
+        return error_matrix(self)
 
     def rank(self) -> list[dict[str, Any]]:
         """Return the rank of each group per class, 1 for the largest, with interval."""
@@ -387,21 +232,20 @@ class Estimate:
     def again(self, **changes: Any) -> Estimate:
         """Return the estimate from the same data and seed, with some options changed."""
         if self._again is None:
+            from trueup.estimate.job import cannot_rerun
+
             raise cannot_rerun(self)
         return self._again(**changes)
 
     def _joint_draws(self) -> Floats:
-        return self._kept(self.draws)
-
-    def _whole_draws(self) -> Floats:
-        return self._kept(self.whole)
-
-    def _kept(self, draws: Floats | None) -> Floats:
-        if draws is None:
+        if self.draws is None:
             many = "with many groups, keep_draws=True."
             hint = self._way_to_draws() if self.whole is None else many
             raise EstimateError("This needs joint draws, and none were kept.", hint=hint)
-        return draws
+        return self.draws
+
+    def _whole_draws(self) -> Floats:
+        return replace(self, groups=None)._joint_draws()
 
     def _way_to_draws(self) -> str:
         if self.asked.get("probability") is None:
@@ -411,43 +255,26 @@ class Estimate:
             "by whose size `draw` drew the units."
         )
 
-    def _are_classes(self, a: Hashable, b: Hashable) -> bool:
-        """Whether a contrast is between classes; a label of both kinds is a group."""
-        if self.groups is None:
-            return True
-        return {a, b} <= {*self.classes} and not {(a,), (b,)} & {*self.groups.labels}
-
-    def _class(self, label: Hashable) -> int:
-        if label not in self.classes:
-            raise OptionError(
-                "A contrast compares two classes, two groups (`by`) or two estimates; "
-                f"{label!r} is not one of the classes {list(self.classes[:10])}."
-            )
-        return self.classes.index(label)
-
-    def _group(self, label: Hashable) -> Floats:
-        assert self.groups is not None
-        wanted = label if isinstance(label, tuple) else (label,)
-        if wanted not in self.groups.labels:  # dates may be named as the rows print them
-            written = {tuple(map(_written, x)): x for x in self.groups.labels}
-            wanted = written.get(wanted, wanted)
-        if wanted not in self.groups.labels:
-            known = [x[0] if len(x) == 1 else x for x in self.groups.labels[:10]]
-            raise OptionError(f"There must be a group {label!r}; groups are {known} …")
-        return self._joint_draws()[:, self.groups.labels.index(wanted)]
-
     def _derived(self, draws: Floats) -> list[dict[str, Any]]:
-        figure = derived.summarise_draws(draws, self.info["interval"])
-        return self._derived_rows(figure._asdict())
+        return self._derived_rows(derived.summarise_draws(draws, self.info["interval"]))
 
-    def _derived_rows(self, columns: Mapping[str, Floats | None]) -> list[dict[str, Any]]:
+    def _derived_rows(self, figures: Any) -> list[dict[str, Any]]:
+        """Return a row for each class of each group; without groups, of the whole."""
         if self.groups is None:
-            return _rows({}, self.classes, columns)
-        rows = []
-        for b, label in enumerate(self.groups.labels):
-            here = {name: None if x is None else x[b] for name, x in columns.items()}
-            rows += _rows(dict(zip(self.groups.by, label, strict=True)), self.classes, here)
-        return rows
+            return self._whole_rows(figures)
+        return [
+            dict(zip(self.groups.by, label, strict=True))
+            | {"class": name}
+            | derived.at(figures, b, g)
+            for b, label in enumerate(self.groups.labels)
+            for g, name in enumerate(self.classes)
+        ]
+
+    def _whole_rows(self, figures: Any) -> list[dict[str, Any]]:
+        none = {} if self.groups is None else dict.fromkeys(self.groups.by)
+        return [
+            none | {"class": name} | derived.at(figures, g) for g, name in enumerate(self.classes)
+        ]
 
     def __str__(self) -> str:
         return str(_tables().plain_text(self))
@@ -458,43 +285,5 @@ class Estimate:
         return str(_tables().html_table(self, rows=MOST_PRINTED, warnings=True))
 
 
-def cannot_rerun(est: Estimate) -> EstimateError:
-    """Return the error that says why an estimate cannot be made again."""
-    if {"combine", "margin"} & {*est.asked}:
-        return EstimateError(
-            "`again` and other priors need the estimate as it was made, before `combine` and "
-            "`margin`.",
-            hint="call it on that estimate, and `combine` or `margin` what it returns.",
-        )
-    if "function" in est.asked:
-        return EstimateError(
-            "`again` and other priors need the estimate's own prior, and a file holds only those "
-            f"with a name and `Dirichlet`; this one was saved with prior {est.info['prior']!r}.",
-            hint=f"call `{est.asked['function']}` again with that prior.",
-        )
-    return EstimateError("Only an estimate made by `correct` or `correct_counts` can rerun.")
-
-
 def _tables() -> Any:
     return import_module("trueup.present.tables")
-
-
-def _rows(
-    labels: dict[str, Any], classes: tuple[Hashable, ...], figures: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    return [
-        labels
-        | {"class": label}
-        | {name: None if x is None else _plain(x[g]) for name, x in figures.items()}
-        for g, label in enumerate(classes)
-    ]
-
-
-def _written(label: Hashable) -> Hashable:
-    """A date as text, 2024-01-31; other labels as they are."""
-    return str(label) if isinstance(label, datetime.date) else label
-
-
-def _plain(x: Any) -> float | None:
-    """A plain float; what does not exist (0/0, growth from 0) is None, never NaN."""
-    return float(x) if np.isfinite(x) else None

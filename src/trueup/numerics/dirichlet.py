@@ -116,3 +116,9 @@ def log_add(x: Floats, y: Floats) -> Floats:
     """Compute log(e^x + e^y); six times faster than `numpy.logaddexp`, whose loop is scalar."""
     top = np.maximum(x, y)
     return np.asarray(top + np.log(1.0 + np.exp(np.minimum(x, y) - top)))
+
+
+def normal(x: Floats, axis: int) -> Floats:
+    """Normalise logs: their exponentials sum to 1 over the axis."""
+    x = x - x.max(axis=axis, keepdims=True)
+    return np.asarray(x - np.log(np.exp(x).sum(axis=axis, keepdims=True)))

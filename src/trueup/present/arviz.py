@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trueup.errors import EstimateError, OptionError
+from trueup.errors import EstimateError, optional
 from trueup.estimate.result import Estimate
 
 
@@ -47,12 +47,8 @@ def _from_dict(variables: dict[str, Any], coords: dict[str, Any], dims: dict[str
     try:
         import arviz as module
     except ImportError:
-        try:
-            import arviz_base as module
-        except ImportError:
-            raise OptionError(
-                "to_arviz() needs ArviZ, which is not installed.", hint="pip install arviz"
-            ) from None
+        words = "to_arviz() needs ArviZ, which is not installed."
+        module = optional("arviz_base", words, "pip install arviz")
     from_dict: Any = module.from_dict
     modern = module.__name__ == "arviz_base" or not module.__version__.startswith("0.")
     if modern:

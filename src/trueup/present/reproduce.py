@@ -186,11 +186,8 @@ def counts_hash(counts: Counts) -> str:
     >>> counts_hash(make_counts([[4, 1], [2, 3]], [10, 90]))[:12]
     '8ab3603f0765'
     """
-    content = {"classes": [str(label) for label in counts.classes]} | {
-        name: x.tolist()
-        for name in ("n", "v_hat", "u_hat", "w_hat", "t", "t2")
-        if (x := getattr(counts, name)) is not None
-    }
+    arrays = {name: x.tolist() for name, x in counts.changed(lambda x: x).items() if x is not None}
+    content = {"classes": [str(label) for label in counts.classes]} | arrays
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

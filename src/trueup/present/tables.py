@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 from trueup.count.names import FIGURES
-from trueup.errors import OptionError
+from trueup.errors import optional
 from trueup.estimate.result import MOST_PRINTED, Estimate
 from trueup.present.evidence import audited_in, how_made, over_time, population
 from trueup.present.markup import Markup, join, table, tag
@@ -212,13 +212,8 @@ def html_table(
 
 def great_table(est: Estimate, share: bool = False) -> Any:
     """Return the published table as a Great Tables object, to be styled further."""
-    try:
-        from great_tables import GT
-    except ModuleNotFoundError:
-        raise OptionError(
-            "`to_great_tables` needs the package great-tables, which is not installed.",
-            hint="pip install 'trueup[tables]'",
-        ) from None
+    absent = "`to_great_tables` needs the package great-tables, which is not installed."
+    GT = optional("great_tables", absent, "pip install 'trueup[tables]'").GT
     from trueup.read.native import local_frame
 
     header, cells, words = published(est, share)

@@ -20,9 +20,8 @@ from trueup.errors import DataError
 from trueup.numerics.arrays import Progress
 from trueup.read.columns import Kind, plain
 from trueup.read.libraries import collect, kind_of, reading, score_band, value_band
-from trueup.read.lots import lowest
 from trueup.read.native import local_frame, make_frame, with_plain_dictionaries, with_plain_types
-from trueup.read.table import CONTRADICTS, NO_BAND, TIE, BySize, Lots, Rows, Score, Table
+from trueup.read.table import CONTRADICTS, NO_BAND, TIE, Rows, Score, Table
 
 # For a lazy table, whose total is not known beforehand: parts of 1/1024 add up exactly to 2**43.
 LAZY_SIGMA = 1.5 * 2.0**42
@@ -251,12 +250,6 @@ class FrameTable(Table):
         frame = frame.filter(((y - y) == 0.0).fill_null(False))
         with reading(self):
             return [float(row[0]) for row in collect(frame.top_k(count, by="y"))]
-
-    def lots(
-        self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
-    ) -> Lots:
-        """Draw lots from the rows: no engine but DuckDB has the number that a lot is."""
-        return lowest(self, id, keys, most, seed, by)
 
     @property
     def native(self) -> Callable[..., Any]:

@@ -145,8 +145,13 @@ class Table:
     def lots(
         self, id: str, keys: Sequence[str], most: int, seed: int, by: BySize | None = None
     ) -> Lots:
-        """Draw lots: the ids of the `most` lowest units per combination of `keys`; see `lot`."""
-        raise NotImplementedError
+        """Draw lots: the ids of the `most` lowest units per combination of `keys`; see `lot`.
+
+        From the rows: no engine but DuckDB has the number that a lot is.
+        """
+        from trueup.read.lots import lowest
+
+        return lowest(self, id, keys, most, seed, by)
 
     def binned(self, name: str, column: str, edges: Sequence[float]) -> Table:
         """Return the table with a column of bins: how many of the edges a value is above."""

@@ -127,16 +127,11 @@ def _as_drawn(
     if drawn is None:
         return design, columns
     how = drawn[0]
-    if strata and how.bands and columns.drawn_within:
-        raise OptionError(
-            f"`by` needs a test set drawn at random, or within columns; {audited.name} was drawn "
-            f"{how.words}.",
-            hint="leave out `by`.",
-        )
-    if how.score or how.size or (how.within and not strata):
+    banded = how.bands and columns.drawn_within  # strata have bands of their own
+    if how.score or how.size or banded or (how.within and not strata):
         raise OptionError(
             "`compare` and `plan` need a test set drawn at random or within predicted classes: no "
-            f"other is simulated. {audited.name} was drawn {how.words}.",
+            f"other is simulated. This one was drawn {how.words}.",
             hint="`correct` reads how it was drawn. To label more, draw again in the same way with "
             "a larger n and the same seed: the units that were labelled are, but for a few, among "
             "those. After a draw within columns, next=… (--next) says which units to label.",
@@ -176,8 +171,9 @@ def _value_cells(counts: Counts | None, design: str, prior: object, seed: int) -
         return None
     rng, K = np.random.Generator(np.random.SFC64(seed)), counts.K
     n, v_hat = counts.bands.n.reshape(K, K, -1), counts.bands.v_hat.reshape(K, -1)
-    z = scores(v_hat, counts.bands.u_hat.reshape(K, -1))
-    known = frame(n, v_hat, z)
+    u_hat = counts.bands.u_hat.reshape(K, -1)
+    sign = np.sign(u_hat.sum(axis=0)).astype(int)
+    known = frame(n, v_hat, scores(v_hat, u_hat), sign=sign)
     states = learn_columns(n, known, concentrations.alpha, rng)
     return draw_cells(next(islice(states, SWEEPS, None)), n, rng, known.over)
 
@@ -263,7 +259,7 @@ def pilot(counts: Counts, design: str, prior: object, seed: int) -> Case:
         overlap=False, draws=POSTERIOR, seed=seed,
     )  # fmt: skip
     units = Counts(counts.classes, counts.n, counts.v_hat)
-    est = estimate(units, settings, lambda table: table)
+    est = estimate(units, settings)
     assert est.P is not None
     assert est.draws is not None
     beta = est.draws / est.draws.sum(axis=1, keepdims=True)

@@ -14,7 +14,8 @@ from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
 from trueup.estimate.doubts.pays import correction_warning
-from trueup.estimate.methods import estimate, estimate_units
+from trueup.estimate.from_units import estimate_units
+from trueup.estimate.methods import estimate
 from trueup.estimate.options import (
     refuse_drawn_within,
     refuse_list_with_period,
@@ -146,15 +147,8 @@ def check(
     if within and counts.bands is not None and counts.bands.strata > 1:
         counts = replace(counts, within=_by_stratum(counts))
     if parts.parts:
-        columns = replace(
-            columns,
-            value=None,
-            score=(),
-            others=(),
-            by=parts.by,
-            strata=parts.strata,
-            drawn_within=(),
-        )
+        whole = replace(columns, value=None, score=(), others=(), drawn_within=())
+        columns = replace(whole, by=parts.by, strata=parts.strata)
         found = gather_groups(population, audited, columns, overlap=inside, **how)
         if parts.strata:
             counts = replace(counts, within=found.strata.counts)
@@ -162,9 +156,8 @@ def check(
     agreement = []
     if columns.others:
         patterns = replace(columns, value=None, by=columns.others, strata=(), others=())
-        agreement = [
-            ask.agreement(gather_groups(population, audited, patterns, overlap=inside, **how))
-        ]
+        by_others = gather_groups(population, audited, patterns, overlap=inside, **how)
+        agreement = [ask.agreement(by_others)]
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
     made = check_counts(counts, **how, largest=largest, parts=found, units=units)
     told = [Finding("the work list", None, True, words) for words in absent]
@@ -230,9 +223,9 @@ def _influence(
             counts.K, L=counts.L, classes=counts.classes, prior=prior, **options
         )
         if units is None:
-            est = estimate(counts, settings, dict)
+            est = estimate(counts, settings)
         else:
-            est = estimate_units(counts, units, settings, dict)
+            est = estimate_units(counts, units, settings)
         return replace(est, asked={"prior": prior}, _again=make)
 
     question = "prior influence"

@@ -45,7 +45,7 @@ def check_periods(
     if counts.totals:
         findings.append(_values(counts, labels))
         findings += ask.concentration(whole, None)
-    told = estimate_periods(found, settings, dict, panel=0.0).info["warnings"]
+    told = estimate_periods(found, settings).info["warnings"]
     return [*findings, *ask.warned(told, findings)]
 
 

@@ -211,7 +211,8 @@ def compare(
     if design == "by_class" and first.cells is not None:
         default = "full"  # as `correct` does
     errors: dict[str, dict[str, Floats]] = {}
-    g, rows, done = case.position(interest), [], 0.0
+    mine: dict[str, list[dict[str, Any]]] = {}  # rows of the class of interest
+    g, rows, done = case.position(interest), list[dict[str, Any]](), 0.0
     for simulation, (study, truths) in studies.items():
         errors[simulation] = {}
         for name in chosen:
@@ -237,18 +238,10 @@ def compare(
                     outcome, estimate=outcome.estimate + off, lower=outcome.lower + off,
                     upper=outcome.upper + off,
                 )  # fmt: skip
-            rows += [
-                {"simulation": simulation, **judge(name, outcome, study, k)} for k in range(case.K)
-            ]
+            each = [judge(name, outcome, study, k) for k in range(case.K)]
+            rows += [{"simulation": simulation, **row} for row in each]
+            mine.setdefault(simulation, []).append(rows[g - case.K])
             errors[simulation][name] = outcome.estimate[:, g] - study.truth[g]
-    mine = {
-        simulation: [
-            row
-            for row in rows
-            if row["simulation"] == simulation and row["class"] == case.classes[g]
-        ]
-        for simulation in studies
-    }
     followed = worse(mine, default)
     recommended, words = recommend(mine[followed], errors[followed], default, interval)
     if len(mine) > 1:

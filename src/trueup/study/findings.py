@@ -189,12 +189,13 @@ def agreement(found: GroupCounts) -> Finding:
     """
     labels, counts = found.groups.labels, found.groups.counts
     agree = np.array([[all(x == h for x in label) for h in counts.predicted] for label in labels])
-    right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
     share = float(counts.v_hat[agree].sum() / counts.N)
     words = f"all agree on {share:.1%} of the units"
     for where, mine in (("there", agree), ("elsewhere", ~agree)):
         n = counts.n * mine[:, None]
-        words += f"; {where} {(n * right).sum():,} of {n.sum():,} audited predictions are right"
+        words += (
+            f"; {where} {(n * counts.same).sum():,} of {n.sum():,} audited predictions are right"
+        )
     return Finding("agreement of the classifiers", share, False, words)
 
 

@@ -78,7 +78,7 @@ def run_method(
                 own = METHODS[settings.method](counts, settings)
                 figures: dict[str, Any] = summarise(own, counts.naive, interval)
             else:
-                est = answer(counts, settings, dict)
+                est = answer(counts, settings)
                 figures = {name: [row[name] for row in est.rows()] for name in NAMES}
                 said[:, r] = doubted(est), unproven(est)
         except EstimateError as error:

@@ -9,7 +9,8 @@ from typing import Any
 
 from trueup.draws.settings import POSTERIORS
 from trueup.errors import EstimateError, OptionError, TrueupError, TrueupWarning
-from trueup.estimate.result import Estimate, cannot_rerun
+from trueup.estimate.job import cannot_rerun
+from trueup.estimate.result import Estimate
 from trueup.prior import resolve_prior
 from trueup.text import aligned, short
 

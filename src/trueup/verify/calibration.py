@@ -89,7 +89,7 @@ def ranks(case: RankCase, seed: int, answer: Callable[..., Estimate] = estimate)
             noise=not by_rates, overlap=False if by_rates else None, draws=DRAWS + 1,
             seed=int(rng.integers(2**63)),
         )  # fmt: skip
-        return answer(make_counts(n, v_hat), settings, dict)
+        return answer(make_counts(n, v_hat), settings)
 
     found = []
     for _ in range(case.replications):

@@ -110,7 +110,8 @@ def data_set(name: str, rng: Rng) -> tuple[Any, Any, Any, Any, int]:
 def valued(what: str, factor: float, sigma: float, rng: Rng, N: int = 20_000) -> Units:
     """Return lognormal values: misclassified units (`error`) or a class `factor` times as large.
 
-    `signed` are profits: a third of the units lose, misclassified ones `factor` times as much.
+    `signed` are profits: a third of the units lose, misclassified ones `factor` times as much. With
+    `zeros` and `losses` the rarer class has them in a share of `factor`, the other in 1 − `factor`.
     With `rising`, the log odds of a false positive rise by `factor` per standard deviation of size;
     with `giants` by 1.2, but for the `factor` largest units, a tenth of the total in all: they are
     of the common class, and classified right.
@@ -133,6 +134,10 @@ def valued(what: str, factor: float, sigma: float, rng: Rng, N: int = 20_000) ->
     y = np.exp(sigma * rng.standard_normal(N)) * np.where(larger, factor, 1.0)
     if what == "signed":
         y *= np.where(rng.random(N) < 1 / 3, -1.0, 1.0)
+    if what in ("zeros", "losses"):
+        y = np.exp(sigma * rng.standard_normal(N))
+        other = 0.0 if what == "zeros" else -1.0
+        y *= np.where(rng.random(N) < np.where(s == 1, factor, 1 - factor), other, 1.0)
     return {"true": s, "predicted": s_hat, "y": y}
 
 

@@ -23,7 +23,10 @@ from trueup.verify.scenario import Correct, Observed, Scenario, ask, observe, ta
 
 FIGURES = ("counts", "totals")
 REAL = ("cancer", "rare_cancer", "wine", "digits", "imbalanced_5", "imbalanced_20")
-LARGER = ("error 3", "error 0.3", "class 100", "class 0.02", "signed 2", "rising 1.2", "giants 12")
+LARGER = (
+    "error 3", "error 0.3", "class 100", "class 0.02", "signed 2", "zeros 0.15", "losses 0.8",
+    "rising 1.2", "giants 12",
+)  # fmt: skip
 """What has larger (or smaller) values, and how many times; or errors that rise with the value."""
 RATES = np.array([[0.95, 0.05], [0.15, 0.85]])
 ODD = np.array([[0.85, 0.15], [0.45, 0.55]])

@@ -13,7 +13,7 @@ from trueup.aggregate.groups.near import TINY
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.concentration import LOG_MOST, Prior
-from trueup.numerics.dirichlet import log_gamma
+from trueup.numerics.dirichlet import log_gamma, normal
 
 LOG_SMALL = -30.0
 """Below, F(γ; a) is γᵃ/Γ(a + 1) to all digits. In logarithms, as γ may be 1e-1000 and less."""
@@ -21,7 +21,7 @@ LOG_SMALL = -30.0
 
 def log_rates(log_a: Floats, u: Floats, rng: Rng) -> Floats:
     """Draw log β (C, B, K) of groups, given log a (C, K) and their units u by true class."""
-    return _shares(log_gamma(np.exp(log_a)[:, None] + u, u.shape, rng))
+    return normal(log_gamma(np.exp(log_a)[:, None] + u, u.shape, rng), -1)
 
 
 def walk_by_rank(
@@ -45,7 +45,7 @@ def walk_by_rank(
     log_rank = log_ranks(log_y, a)
 
     def height(log_y: Floats, at: Floats) -> Floats:
-        log_beta = _shares(log_y)
+        log_beta = normal(log_y, -1)
         log_pi = np.log(np.maximum(np.exp(log_beta) @ P, TINY))
         fit = (v_hat * log_pi).sum(axis=(1, 2)) + (known * log_beta).sum(axis=(1, 2))
         log_kappa = np.log(np.exp(at).sum(axis=-1))
@@ -63,7 +63,7 @@ def walk_by_rank(
         log_a, here = np.where(yes[:, None], proposal, log_a), np.where(yes, there, here)
         log_y = np.where(yes[:, None, None], new, log_y)
         accepted[move] = yes.mean()
-    return log_a, _shares(log_y), accepted
+    return log_a, normal(log_y, -1), accepted
 
 
 def log_ranks(log_y: Floats, a: Floats) -> Floats:
@@ -78,9 +78,3 @@ def of_ranks(log_rank: Floats, a: Floats) -> Floats:
     rank = np.exp(np.where(small < LOG_SMALL, -1.0, log_rank))
     exact = np.log(np.maximum(special.gammaincinv(a, np.minimum(rank, 1 - 1e-16)), TINY))
     return np.asarray(np.where(small < LOG_SMALL, small, exact))
-
-
-def _shares(log_y: Floats) -> Floats:
-    """Scale y to sum to 1 over the last axis, in logarithms."""
-    top = log_y.max(axis=-1, keepdims=True)
-    return np.asarray(log_y - top - np.log(np.exp(log_y - top).sum(axis=-1, keepdims=True)))

@@ -7,7 +7,8 @@ c_·ℓ = Pr(s = · | cell ℓ) has the prior Dir(κ m_ℓ), with
     x_gh ~ Gamma(α_gh),  λ ~ U(0, 1.5),  d_ghr ~ N(0, υ_r²),  υ_r ~ half-t(scale_r),  log κ ~ U.
 
 φ_1 is the band's score and φ_2 its bend (`frame`), both centred in each predicted class, so that
-x_·h/Σx ~ Dir(α_·h) speaks of its middle: the prior of `joint`. s_g is the slope of the log odds of
+x_·h/Σx ~ Dir(α_·h) speaks of its middle: the prior of `joint`. Where some values are zero, or some
+negative, more functions tell these apart, each with an s_g. s_g is the slope of the log odds of
 class g in the value that the paper's homogeneity implies, when values depend on the true class
 alone: λ = 1. With λ = 0 values say nothing of the true class beyond the prediction. Real
 classifiers are in between, and a class may be rare among middling values but not among small and
@@ -77,7 +78,7 @@ MOST = 300.0
 
 
 class Columns(NamedTuple):
-    """One sweep: κ, λ, b (C,), m (C, K, H, B), υ (C, R), x (C, K, H), d (C, K, H, R), s (C, K)."""
+    """A sweep: κ, λ, b (C,), m (C, K, H, B), υ (C, R), x (C, K, H), d (C, K, H, R), s (C, K, Q)."""
 
     kappa: Floats
     m: Floats
@@ -120,14 +121,16 @@ def learn_columns(
     phi, (centre, error), shares, right, _, psi = known
     R, J = len(phi), 1 if shares is None else shares.shape[1]
     L, o = H // J, None
-    s = centre + error * rng.standard_normal((C, K))
+    centre, error = (np.reshape(each, (K, -1)) for each in (centre, error))
+    scale = scales(R, centre.shape[1])
+    s = centre + error * rng.standard_normal((C, *centre.shape))
     if shares is not None and J > 1:
         psi = np.zeros((L, J)) if psi is None else psi
         nu, e, upsilon_e = rng.random(C), LEAN * rng.standard_normal((C, K, L)), np.full(C, LEAN)
         o = offset(nu, shares, e, psi)
     tables = tables_of(np.broadcast_to(n, (C, K, H, B)))
     log_kappas, base, moved = np.log(KAPPAS), _log_kappa(n.sum(axis=0).ravel()), False
-    d, upsilon, lam = np.zeros((C, K, H, R)), np.tile(scales(R), (C, 1)), BEYOND * rng.random(C)
+    d, upsilon, lam = np.zeros((C, K, H, R)), np.tile(scale, (C, 1)), BEYOND * rng.random(C)
     b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
     kappa = rng.choice(KAPPAS, C)
     tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
@@ -193,13 +196,13 @@ def learn_columns(
                 b, here = np.where(yes, new, b), np.where(yes[:, None, None], there, here)
         # a fresh s_g from its prior, or one that keeps most of the old: the likelihood decides
         for r in (0.0, 0.9):
-            noise = np.sqrt(1 - r**2) * error * rng.standard_normal((C, K))
+            noise = np.sqrt(1 - r**2) * error * rng.standard_normal(s.shape)
             new = centre + r * (s - centre) + noise
             there = fit(_coefficients(lam, new, d, b, right))
             yes = -rng.standard_exponential((C, K)) < (there - here).sum(axis=2)
-            s, here = np.where(yes, new, s), np.where(yes[..., None], there, here)
+            s, here = np.where(yes[..., None], new, s), np.where(yes[..., None], there, here)
         d, upsilon, here = _stretch(
-            d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), rng  # noqa: B023
+            d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), scale, rng  # noqa: B023
         )  # fmt: skip
         E = _odds(_coefficients(lam, s, d, b, right), phi, o)
         grown = np.einsum("chb,ckhb->ckh", w, E)
@@ -209,7 +212,7 @@ def learn_columns(
         x = rng.standard_gamma(a) / (1 + grown)
         d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
         E = _odds(_coefficients(lam, s, d, b, right), phi, o)
-        upsilon = _half_t(upsilon, (d**2).sum(axis=(1, 2)), K * H, rng)
+        upsilon = _half_t(upsilon, (d**2).sum(axis=(1, 2)), K * H, scale, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
@@ -273,7 +276,7 @@ def _exp(x: Floats) -> Floats:
 def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | None) -> Floats:
     """Coefficients (C, K, H, R) of the functions: λ s_g + d_gh1, d_gh2, then b 1[g=h] + d_gh3."""
     coef = d.copy()
-    coef[..., 0] += (lam[:, None] * s)[..., None]
+    coef[..., : s.shape[-1]] += (lam[:, None, None] * s)[:, :, None]
     if right is not None:
         coef[..., -1] += b[:, None, None] * right
     return coef
@@ -302,13 +305,14 @@ def _stretch(
     upsilon: Floats,
     here: Floats,
     fit: Callable[[Floats], Floats],
+    scale: Floats,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
     """Multiply each function's d and its standard deviation υ by one factor: out of the funnel."""
     factor = np.exp(0.6 / np.sqrt(upsilon.shape[1]) * rng.standard_normal(upsilon.shape))
     new = d * factor[:, None, None]
     there = fit(new)
-    prior = log_half_t(upsilon * factor) - log_half_t(upsilon)
+    prior = log_half_t(upsilon * factor, scale) - log_half_t(upsilon, scale)
     gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
     yes = -rng.standard_exponential(len(upsilon)) < gain
     return (
@@ -318,18 +322,19 @@ def _stretch(
     )
 
 
-def scales(R: int) -> Floats:
-    """The scales of υ: that of the slope in the value, then those of the other functions."""
-    return np.array([SLOPE, *[SCALE] * (R - 1)])
+def scales(R: int, Q: int = 1) -> Floats:
+    """The scales of υ: those of the Q functions of the value, then those of the others."""
+    return np.array([*[SLOPE] * Q, *[SCALE] * (R - Q)])
 
 
-def log_half_t(upsilon: Floats) -> Floats:
+def log_half_t(upsilon: Floats, scale: Floats) -> Floats:
     """Log prior density of υ, up to a constant."""
-    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / scales(upsilon.shape[-1])) ** 2 / DF))
+    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / scale) ** 2 / DF))
 
 
-def _half_t(upsilon: Floats, squares: Floats, terms: int, rng: np.random.Generator) -> Floats:
+def _half_t(
+    upsilon: Floats, squares: Floats, terms: int, scale: Floats, rng: np.random.Generator
+) -> Floats:
     """Draw υ given the squares of its coefficients; a half-t prior is two gammas (Wand 2011)."""
-    scale = scales(upsilon.shape[-1])
     nu = (scale**-2 + DF / upsilon**2) / rng.standard_gamma((DF + 1) / 2, upsilon.shape)
     return np.sqrt((DF / nu + squares / 2) / rng.standard_gamma((terms + DF) / 2, upsilon.shape))

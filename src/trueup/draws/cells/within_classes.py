@@ -33,6 +33,7 @@ from trueup.draws.cells.columns import (
     curve,
     log_half_t,
     reflected,
+    scales,
 )
 from trueup.draws.cells.frame import Frame
 from trueup.draws.samplers.tilted import log_rates
@@ -177,15 +178,16 @@ def _propose(
         log_prior = (alpha * step - state.x * np.expm1(step)).sum(axis=(1, 2))
         moved, grown = state._replace(x=state.x * np.exp(step)), step[..., None]
     else:  # from their priors, or keeping a part of the old
-        (centre, error), upsilon = known.slopes, state.upsilon[:, None, None]
-        keep = rng.choice([0.0, 0.8, 0.98], C)[:, None]
+        centre, error = (np.reshape(x, (K, -1)) for x in known.slopes)
+        upsilon, Q = state.upsilon[:, None, None], centre.shape[1]
+        keep = rng.choice([0.0, 0.8, 0.98], C)[:, None, None]
         fresh = np.sqrt(1 - keep**2)
-        s = centre + keep * (state.s - centre) + fresh * error * rng.standard_normal((C, K))
-        keep, fresh = keep[..., None, None], fresh[..., None, None]
+        s = centre + keep * (state.s - centre) + fresh * error * rng.standard_normal((C, K, Q))
+        keep, fresh = keep[..., None], fresh[..., None]
         d = keep * state.d + fresh * upsilon * rng.standard_normal(state.d.shape)
         lam = np.where(keep[:, 0, 0, 0] == 0, BEYOND * rng.random(C), state.lam)
         which = rng.integers(4, size=C)
-        s = np.where((which == 0)[:, None], s, state.s)
+        s = np.where((which == 0)[:, None, None], s, state.s)
         lam = np.where(which == 1, lam, state.lam)
         d = np.where((which == 2)[:, None, None, None] & some[..., None], d, state.d)
         # d of one function and its scale by one factor
@@ -194,11 +196,13 @@ def _propose(
         factor = np.where(one, np.exp(rng.standard_normal((C, 1))), 1.0)
         d = d * factor[:, None, None]
         wide = state.upsilon * factor
-        log_prior = log_half_t(wide) - log_half_t(state.upsilon)
+        scale = scales(R, Q)
+        log_prior = log_half_t(wide, scale) - log_half_t(state.upsilon, scale)
         log_prior = (log_prior + np.log(factor)).sum(axis=1)
         moved = state._replace(s=s, d=d, lam=lam, upsilon=wide)
         step = d - state.d
-        step[..., 0] += (lam[:, None] * s - state.lam[:, None] * state.s)[..., None]
+        told = lam[:, None, None] * s - state.lam[:, None, None] * state.s
+        step[..., :Q] += told[:, :, None]
         grown = curve(step, known.phi)
     m = state.m * np.exp(np.clip(grown, -LARGEST, LARGEST))
     return moved._replace(m=m / m.sum(axis=1, keepdims=True)), log_prior

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueup.audit.units import Clusters
+from trueup.audit.clusters import Clusters
 from trueup.count.bands import scores
 from trueup.count.counts import Counts
 from trueup.count.parts import Parts

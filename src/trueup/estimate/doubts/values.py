@@ -48,7 +48,7 @@ def values_differ(counts: Counts, least: int = LEAST) -> Evidence | None:
     Otherwise values are themselves, and sums are taken as normal. None if no class has at `least`
     so many audited units of either kind, or values do not vary.
     """
-    right = np.array([[g == h for h in counts.predicted] for g in counts.classes])
+    right = counts.same
     banded = counts.bands is not None and counts.bands.u_hat is not None
     if banded:
         n, z = _cells(counts)

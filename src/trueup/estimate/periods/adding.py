@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from trueup.audit.work_list import recognise
-from trueup.count.gather import figures_of, left_out
+from trueup.count.gather import left_out
 from trueup.count.labels import MOST_NAMED, check_columns
 from trueup.count.matched import matched_tally
 from trueup.count.names import Columns
-from trueup.count.parts import Figures, GroupCounts, assemble
+from trueup.count.parts import Figures, GroupCounts, assemble, figures_of
 from trueup.errors import ClassError, DataError, OptionError, TrueupError
 from trueup.estimate.job import Job, asked_of, run
-from trueup.estimate.periods.late import split
-from trueup.estimate.periods.twice import audit_of, refuse_again
+from trueup.estimate.periods.late import audit_of, refuse_again, split
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Progress
 from trueup.read import open_table, open_units
@@ -225,12 +224,12 @@ def _counts(found: GroupCounts) -> tuple[Figures, Figures]:
     for (units, sums, squares), placed in zip(arrays, (True, parts.placed), strict=True):
         b, *at = np.nonzero(units)
         labels = [parts.labels[i] if placed else () for i in b]
-        more = (np.zeros(len(b)) if x is None else x[(b, *at)] for x in (sums, squares))
-        figures.append(Figures(labels, tuple(at), units[(b, *at)], *more))
+        y, y2 = (np.zeros(len(b)) if x is None else x[(b, *at)] for x in (sums, squares))
+        figures.append(Figures(labels, tuple(at), units[(b, *at)], y, y2))
     return figures[0], figures[1]
 
 
 def _joined(one: Figures, other: Figures) -> Figures:
     at = tuple(np.concatenate(pair) for pair in zip(one.at, other.at, strict=True))
-    sums = (np.concatenate([getattr(x, name) for x in (one, other)]) for name in SUMS)
-    return Figures([*one.parts, *other.parts], at, *sums)
+    each: list[Any] = [np.concatenate([getattr(x, name) for x in (one, other)]) for name in SUMS]
+    return Figures([*one.parts, *other.parts], at, *each)

@@ -1,17 +1,15 @@
 """From the tables' counts per period to an estimate with a row for every period."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from trueup.aggregate.groups.quantiles import figures as summary
 from trueup.count.counts import Counts
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import Settings
 from trueup.errors import DataError, OptionError
-from trueup.estimate.answer import Answer, GroupFigures
+from trueup.estimate.answer import Answer, GroupFigures, figures_of_groups
 from trueup.estimate.doubts import Evidence
 from trueup.estimate.doubts.cautions import MOST_NAMED, TOTAL_FROM_ZERO
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
@@ -39,8 +37,7 @@ intervals of growth covered (30 series)."""
 def estimate_periods(
     found: GroupCounts,
     settings: Settings,
-    native: Callable[..., Any],
-    panel: float,
+    panel: float = 0.0,
     drift: float = 0.0,
 ) -> Estimate:
     """Estimate every period, in the order of time, and the whole as their sum."""
@@ -69,8 +66,7 @@ def estimate_periods(
     if series.above is not None and len(others):
         named_others = [labels[t][0] for t in others]
         told += _from_zero(series.above[others], named_others, counts.classes)
-    every = summary(draws, settings.interval, discrete=not counts.totals)
-    numbers = {"naive": counts.naive} | every
+    numbers = figures_of_groups(draws, counts.naive, settings.interval, counts.totals)
     told += of_scores.pop("warnings", [])
     info = of_scores | {
         "method": "joint" if settings.from_population else "full",
@@ -86,7 +82,7 @@ def estimate_periods(
         "warnings": told,
     }
     answer = Answer(draws.sum(axis=1), series.P, M=series.M, info=info)
-    result = finish(answer, found.whole, settings, native, periods=True)
+    result = finish(answer, found.whole, settings, periods=True)
     units = series.units if counts.totals else None
     made = GroupFigures(groups.columns, labels, numbers, draws, units)
     return replace(result, groups=made)

@@ -5,21 +5,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trueup.errors import FileError, OptionError
+from trueup.errors import FileError, optional
 from trueup.present.output import writable
 
 
 def load_altair() -> Any:
     """Import Altair, or say how to get it."""
-    try:
-        import altair
-        import vl_convert  # noqa: F401  (files need it)
-    except ImportError:
-        raise OptionError(
-            "Charts need Altair and vl-convert, which are not installed.",
-            hint="pip install 'trueup[plot]'",
-        ) from None
-    return altair
+    words = "Charts need Altair and vl-convert, which are not installed."
+    for package in ("vl_convert", "altair"):  # files need the first
+        found = optional(package, words, "pip install 'trueup[plot]'")
+    return found
 
 
 def save_chart(chart: Any, path: str | Path) -> Path:

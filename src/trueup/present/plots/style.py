@@ -3,8 +3,8 @@
 import re
 import tomllib
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from trueup.errors import OptionError
@@ -23,22 +23,8 @@ PLAIN = "format(datum.value, ',.4~r')"
 SHORT = f"abs(datum.value) >= 1000 ? replace(format(datum.value, '.4~s'), 'G', 'bn') : {PLAIN}"
 
 
-@dataclass(frozen=True)
-class Palette:
+class Palette(SimpleNamespace):
     """The colours of a theme, which are in look.toml."""
-
-    background: str
-    ink: str
-    faint: str
-    grid: str
-    corrected: str
-    naive: str
-    allowed: str
-    series: tuple[str, ...]
-    low: str
-    high: str
-    turn: float
-    text: tuple[str, str]
 
 
 LOOK = tomllib.loads(Path(__file__).with_name("look.toml").read_text(encoding="utf-8"))

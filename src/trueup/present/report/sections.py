@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from trueup.errors import EstimateError, TrueupError
-from trueup.estimate.doubts.invented import invented
+from trueup.estimate.doubts.cautions import invented
 from trueup.estimate.result import Estimate
 from trueup.present.evidence import drawn, over_time, population, what
 from trueup.present.markup import Markup, join, listing, table, tag

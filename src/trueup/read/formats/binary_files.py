@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from trueup.errors import FileError
+from trueup.errors import FileError, optional
 from trueup.read.duck import first_line, quoted
 
 CUT_OFF = "is the file complete? A copy or download that was cut off looks like this."
@@ -34,14 +34,9 @@ def types_of(schema: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 def arrow_dataset(files: Sequence[str], name: str) -> Any:
     """Return Arrow files as a PyArrow dataset that streams: DuckDB has no reader for them."""
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        import pyarrow.dataset as ds  # type: ignore[import-untyped]
-    except ImportError:
-        raise FileError(
-            "Arrow files need PyArrow, which is not installed.",
-            hint="install pyarrow, or write the table as Parquet.",
-        ) from None
+    words = "Arrow files need PyArrow, which is not installed."
+    hint = "install pyarrow, or write the table as Parquet."
+    pa, ds = (optional(x, words, hint, FileError) for x in ("pyarrow", "pyarrow.dataset"))
     try:
         return ds.dataset(list(files), format="ipc", partitioning="hive")
     except (pa.ArrowException, OSError) as error:
@@ -50,7 +45,7 @@ def arrow_dataset(files: Sequence[str], name: str) -> Any:
 
 def check_batches(files: Sequence[str], columns: Sequence[str], name: str) -> None:
     """Refuse Arrow data that point outside their own buffers: DuckDB would follow them."""
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     try:
         for file in files:

@@ -4,7 +4,7 @@ import datetime
 import os
 from typing import Any
 
-from trueup.errors import DataError, FileError
+from trueup.errors import DataError, FileError, optional
 from trueup.read.frames import FrameTable
 from trueup.read.native import local_frame
 from trueup.read.table import Table
@@ -18,17 +18,13 @@ def sheet_table(path: str) -> Table:
             f"The path {str(path)!r} must exist; nothing is there.",
             hint="check the spelling and the folder you are in.",
         )
+    words = "Excel and LibreOffice sheets need python-calamine, which is not installed."
+    hint = "pip install trueup[excel], or save the sheet as CSV."
+    calamine = optional("python_calamine", words, hint, FileError)
     try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError:
-        raise FileError(
-            "Excel and LibreOffice sheets need python-calamine, which is not installed.",
-            hint="pip install trueup[excel], or save the sheet as CSV.",
-        ) from None
-    try:
-        sheet = CalamineWorkbook.from_path(os.path.expanduser(path)).get_sheet_by_index(0)
+        sheet = calamine.CalamineWorkbook.from_path(os.path.expanduser(path)).get_sheet_by_index(0)
         rows = sheet.to_python(skip_empty_area=True)
-    except (CalamineError, OSError) as error:
+    except (calamine.CalamineError, OSError) as error:
         raise FileError(
             f"{name} must be a readable sheet; {str(error).splitlines()[0]}",
             hint="is the file complete, and not protected by a password?",

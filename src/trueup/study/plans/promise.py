@@ -74,7 +74,7 @@ def promise(
     assert case.counts is not None
 
     def halves(counts: Counts) -> Floats:
-        rows = estimate(counts, settings, dict).rows()
+        rows = estimate(counts, settings).rows()
         return np.array([(rows[g]["upper"] - rows[g]["lower"]) / 2 for g in wanted])
 
     if case.strata:  # chains over many cells

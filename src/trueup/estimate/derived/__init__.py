@@ -4,13 +4,12 @@ Draws come first, (R, K) or (R, G, K). Each answer is computed draw by draw and 
 that what the parts of a ratio or a difference share (the same P, the same total) is accounted for.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trueup.errors import OptionError
 from trueup.numerics.arrays import Floats
 
 
@@ -63,6 +62,15 @@ def spread(draws: Floats, interval: float = 0.95) -> Spread:
     return Spread(mean, sd, *summarise_draws(draws, interval)[1:])
 
 
+def at(figures: Any, *place: int) -> dict[str, float | None]:
+    """Return the figures at one place of their arrays; what does not exist (0/0) is None."""
+    every: Mapping[str, Any] = figures if isinstance(figures, Mapping) else figures._asdict()
+    return {
+        name: float(y) if x is not None and np.isfinite(y := x[place]) else None
+        for name, x in every.items()
+    }
+
+
 def accuracies(M: NDArray[Any], column: Sequence[int | None]) -> dict[str, Floats]:
     """Recall, precision and F1 per class (R, K) and the overall accuracy (R,), draw by draw.
 
@@ -85,53 +93,6 @@ def accuracies(M: NDArray[Any], column: Sequence[int | None]) -> dict[str, Float
         "f1": divide(2 * right, true + predicted),
         "accuracy": divide(right.sum(axis=1), M.sum(axis=(1, 2))),
     }
-
-
-def added(x: Any, parts: Sequence[Sequence[int]], *axes: int) -> Any:
-    """Add up the entries of each part, along each of the axes; None stays None."""
-    for axis in axes if x is not None else ():
-        x = np.stack([np.take(x, part, axis).sum(axis=axis) for part in parts], axis=axis)
-    return x
-
-
-def partition(
-    classes: tuple[Hashable, ...], new: Mapping[Hashable, Sequence[Hashable]]
-) -> tuple[tuple[Hashable, ...], list[list[int]]]:
-    """Return the classes after some are joined, and the old ones that each is made of.
-
-    Examples
-    --------
-    >>> partition(("a", "b", "c", "d"), {"ac": ["a", "c"]})
-    (('ac', 'b', 'd'), [[0, 2], [1], [3]])
-    """
-    old = [x for members in new.values() for x in members]
-    if any(isinstance(members, str) for members in new.values()) or not {*old} <= {*classes}:
-        raise OptionError(
-            f"Each new class must be a list of the classes {list(classes[:20])}; got {dict(new)}."
-        )
-    labels, parts = joined(classes, new)
-    clash = {*new} & ({*classes} - {*old})
-    if len({*old}) < len(old) or clash or len(labels) < 2 or not all(new.values()):
-        raise OptionError(
-            "New classes must have names of their own, share no class and leave at least two; got "
-            f"{dict(new)}."
-        )
-    return labels, parts
-
-
-def joined(
-    labels: tuple[Hashable, ...], new: Mapping[Hashable, Sequence[Hashable]]
-) -> tuple[tuple[Hashable, ...], list[list[int]]]:
-    """Return the labels with members of new ones replaced, and what each is made of."""
-    home = {x: label for label, members in new.items() for x in members}
-    found = tuple(dict.fromkeys(home.get(x, x) for x in labels))
-    return found, [[g for g, x in enumerate(labels) if home.get(x, x) == y] for y in found]
-
-
-def independent(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Pair the draws of two estimates at random: the same seed must not make them go together."""
-    size, rng = min(len(a), len(b)), np.random.default_rng(len(a) + len(b))
-    return a[rng.permutation(len(a))[:size]], b[rng.permutation(len(b))[:size]]
 
 
 def shares(draws: Floats) -> Floats:
