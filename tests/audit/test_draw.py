@@ -328,5 +328,12 @@ def test_drawn_units_that_are_missing_are_told(options):
     with pytest.warns(tu.TrueupWarning, match=words):
         tu.correct(POPULATION, audit.iloc[12:], value=value, seed=1, draws=100)
     assert any(words in x for x in tu.check(POPULATION, audit.iloc[12:], value=value).doubts)
+    unlabelled = audit.assign(true=audit["true"].where(np.arange(len(audit)) >= 12))
+    how = {"value": value, "missing": "leave_out"}
+    with pytest.warns(
+        tu.TrueupWarning, match=f"{words} from the test set, or have no 'true' there"
+    ):
+        tu.correct(POPULATION, unlabelled, seed=1, draws=100, **how)
+    assert any(words in x for x in tu.check(POPULATION, unlabelled, **how).doubts)
     whole = tu.correct(POPULATION, audit, value=value, seed=1, draws=100)
     assert not any("missing" in x for x in whole.info["warnings"])

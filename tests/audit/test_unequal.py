@@ -10,7 +10,9 @@ import trueup as tu
 from trueup.audit.clusters import design_effect
 from trueup.audit.units import Units, freedom, weighted_difference
 from trueup.cli import main
+from trueup.count.counts import Counts
 from trueup.errors import DataError, OptionError
+from trueup.estimate.doubts.values import thin_small
 from trueup.present.report import sections
 
 
@@ -313,11 +315,38 @@ def test_a_list_drawn_within_both_is_read(rng):
         tu.correct(table, plain, method="test_set", **own)
 
 
+@pytest.mark.parametrize("value", [None, "y", "z"])
+def test_check_announces_what_correct_warns_of_a_list_drawn_by_size(rng, value):
+    """Large units only: of 60, two or so are of the smaller half. By another value: weighted."""
+    size, seed = rng.lognormal(0, 2.5, 3000), int(rng.integers(2**32))
+    table = pd.DataFrame({"unit": np.arange(3000), "predicted": np.arange(3000) % 2, "y": size})
+    table["z"] = rng.lognormal(0, 1, 3000)
+    audit = tu.draw(table, 60, id="unit", size="y", seed=seed)
+    audit["true"] = np.where(np.arange(len(audit)) < 8, 0, audit["predicted"])
+    warned = tu.correct(table, audit, value=value, seed=0).info["warnings"]
+    told = {None: "least likely to be drawn", "y": "Few test units", "z": "weight 1/probability"}
+    assert any(told[value] in words for words in warned)
+    assert {words for words in warned if "no correction" not in words} <= {
+        *tu.check(table, audit, value=value).doubts
+    }
+
+
+@pytest.mark.parametrize(
+    ("audited", "words"), [(0, "none was"), (1, "only 1 was"), (2, "2 were"), (9, "9 were")]
+)
+def test_how_many_small_units_were_audited_is_told_in_words(audited, words):
+    n, v_hat = np.array([[audited, 40], [0, 40]]), np.array([900, 600])
+    bands = Counts(("a", "b"), n, v_hat, u_hat=np.array([9.0, 6000.0]))
+    counts = Counts(("a", "b"), n, v_hat, bands=bands)
+    told = f"Of the 900 units that were least likely to be drawn, {words} audited: how often"
+    assert thin_small(counts)[0].startswith(told)
+
+
 def test_outputs_say_how_units_were_drawn(tables):
     table, audit = tables
     assert "drawn by size of 'y'" in tu.correct(table, audit, value="y", seed=1).to_markdown()
     with pytest.raises(OptionError, match=r"A test set drawn by size of 'y' needs .* got `by`"):
-        tu.correct(table, audit, by="unit")
+        tu.correct(table, audit, by="predicted")
     with pytest.raises(OptionError, match="drawn by size of 'y'; got design='random'"):
         tu.correct(table, audit, value="y", design="random")
     plain = table.iloc[:200].assign(true=table["predicted"], block=np.arange(200) // 10)

@@ -291,6 +291,22 @@ def test_options_that_would_do_nothing_are_refused(files):
         tu.correct_counts([[4, 1], [2, 3]], [10, 90], classes="ab")
 
 
+def test_tables_in_the_wrong_order_are_asked_about(files):
+    swapped = "are the two tables in the wrong order? If not: "
+    refused(["correct", *files()[::-1]], "must have a column 'true'", swapped)
+    bare = "unit,true\n1,a\n"
+    refused(["check", *files(test_set=bare)[::-1], "--id", "unit"], "column 'predicted'", swapped)
+    assert swapped not in refused(["correct", *files(), "--true", "truth"], "'truth'")
+
+
+@pytest.mark.parametrize("classes", [["a", "a", "b"], ["a", "b", "b"]])
+def test_a_class_that_is_listed_twice_is_named(files, classes):
+    with pytest.raises(tu.ClassError, match=r"`classes` must differ from each other; got \['.'\]"):
+        tu.correct(*files(), classes=classes)
+    with pytest.raises(tu.ClassError, match=r"got \['a'\] more than once"):
+        tu.correct(*files(), classes=["a", "a"])  # and 'b' is missing
+
+
 def test_hints_name_what_there_is(files):
     from trueup.errors import TrueupError
     from trueup.web.limits import problem

@@ -42,6 +42,7 @@ def test_a_contradiction_is_told_and_changes_nothing(column):
         "is unit = 5. What predictions has was used."
     ]
     assert not any("have another" in x for x in made[0].info["warnings"])
+    assert told[0] in tu.check(TABLE, changed, id="unit", **options).doubts
 
 
 @pytest.mark.filterwarnings("ignore::trueup.TrueupWarning", "ignore:::ibis")

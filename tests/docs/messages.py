@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import trueup as tu
+from trueup.count.labels import like_an_id
 
 PREDICTIONS = "unit,predicted,y,region\n1,a,1,n\n2,a,2,n\n3,b,3,s\n4,b,4,s\n5,a,2,n\n6,b,1,s\n"
 TEST_SET = "unit,predicted,true,y\n1,a,a,1\n2,a,b,2\n3,b,b,3\n4,b,b,4\n"
@@ -267,6 +268,9 @@ def _no_answer() -> Iterator[str]:
     yield raised(tu.correct, *good, by="region", sample_of=500)
     yield raised(tu.correct, *good, text="nosuch")
     yield raised(tu.correct, *good, by=["region", "region"])
+    yield raised(tu.correct, *good, by="id", id="id")
+    yield raised(tu.correct, *good, classes=["a", "a", "b"])
+    yield like_an_id("region", 1_500, 2_000)[0]
     yield raised(tu.correct, *good, true="predicted")
     yield raised(tu.correct, *good, classes="ab")
     yield raised(tu.correct_counts, [[4, 1], [2, 3]], [10, 90], between=3.0)

@@ -9,7 +9,10 @@ from tests.seeds import fresh_seed, more
 
 import trueup as tu
 from trueup.aggregate.groups import concentration
+from trueup.count.gather import gather_groups
+from trueup.count.names import Columns
 from trueup.estimate.doubts.rates import rates_differ
+from trueup.read import open_table
 
 K_LABELS = np.array(["a", "b", "c"])
 P = np.array([[0.85, 0.1, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
@@ -406,3 +409,25 @@ def test_a_unit_of_a_dear_region_is_not_large_because_of_its_class(rng):
         z = [(truth[row["region"]] - row["mean"]) / row["sd"] for row in rows]
         off.append(np.dot(z, levels) / np.sqrt((levels**2).sum()))
     assert abs(np.mean(off)) < 2.5
+
+
+@pytest.mark.parametrize("option", ["by", "strata", "drawn_within"])
+@pytest.mark.parametrize("function", [tu.correct, tu.check])
+def test_the_id_is_no_column_of_groups(tables, function, option):
+    with pytest.raises(tu.OptionError, match=f"`{option}` must name groups of units; 'id' names"):
+        function(*tables[:2], id="id", **{option: "id"})
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_a_column_that_looks_like_an_id_is_told(tables, pairs):
+    """2,667 units in 1,334 groups, and in 889."""
+    units, test, _ = tables
+    units = units.assign(code=units["id"] // (2 if pairs else 3))
+    found = gather_groups(
+        open_table(units, "units"),
+        open_table(test[["id", "true"]], "test"),
+        Columns(id="id", by="code"),
+        overlap=True,
+    )
+    told = [x for x in found.warnings if "nearly every unit is a group of its own" in x]
+    assert len(told) == pairs

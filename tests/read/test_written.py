@@ -68,7 +68,11 @@ def test_what_is_no_number_is_refused_wherever_it_comes(text, tmp_path):
 def test_without_the_decimal_mark_a_comma_is_told(tmp_path):
     with pytest.raises(DataError, match="must hold numbers; it holds text") as error:
         total(write(tmp_path, "predicted;y\na;14,41\nb;1,5\n"))
+    assert "is it the right column? If it is: does a comma" in str(error.value)
     assert "--decimal ," in str(error.value)
+    with pytest.raises(DataError, match="it holds dates") as error:
+        total(write(tmp_path, "predicted;y\na;2024-01-31\nb;2024-02-29\n"))
+    assert str(error.value).endswith("is it the right column?")
 
 
 def test_quoted_thousands_of_english_files(tmp_path):

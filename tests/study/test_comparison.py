@@ -158,3 +158,20 @@ def test_run_method_says_why_there_is_no_answer(rng):
     outcome = run_method(study, "inverse", 4, rng=rng)
     assert len(outcome.reasons) == 4
     assert np.isnan(outcome.estimate).all()
+
+
+def test_what_is_better_uncorrected_is_told_without_a_promise():
+    errors = {"naive": np.full(100, 0.2) * np.resize([1, -1], 100), "joint": np.ones(100)}
+    rows = [
+        {
+            "method": m, "mse": float((e**2).mean()), "mse_error": 0.0, "failed": 0.0,
+            "coverage": cover, "coverage_error": 0.01, "truth": 1.0, "impermissible": 0.0,
+        }
+        for (m, e), cover in zip(errors.items(), (None, 0.95), strict=True)
+    ]  # fmt: skip
+    name, words = recommend(rows, errors, "joint", 0.95)
+    assert name == "joint"
+    assert words.endswith(
+        "Without correction the mean squared error is 0.04 times as large, but there is no "
+        "interval. With a larger test set, correcting may be better."
+    )

@@ -91,7 +91,7 @@ def test_when_to_audit_again(rng):
     made = plan(table, test, cv=0.2)
     assert [*made.enough] == [0.0, 0.002, 0.005, 0.01]
     assert made.enough[0.0] == 24.0
-    assert "not needed within 24 periods of it" in str(made)
+    assert "not needed within 24 periods of that audit" in str(made)
     fast = plan(table, test, drift=0.1, half_width=made.rows()[0]["half_width"] * 1.5)
     assert fast.enough[0.1] < 12
     assert f"within {fast.enough[0.1]:g} periods of that audit" in str(fast)

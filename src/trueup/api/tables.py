@@ -247,7 +247,7 @@ def correct(
         how, size = drawn[0], drawn[0].size
         if how.stratified:
             refuse_list_with_period(period, audited.name, how.words)
-        notes += absent_units(how, audited)
+        notes += absent_units(how, audited, columns.true)
         design = "by_prediction" if how.by_prediction or size else "random"
         columns = replace(columns, id=columns.id or how.id, phase=how.begin)
         if size and method != "naive":

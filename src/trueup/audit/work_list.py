@@ -183,15 +183,18 @@ def by_score(
     return columns, (design.classes or None) if classes is None else classes
 
 
-def absent_units(design: Design, test_set: Table) -> list[str]:
-    """Say that units which were drawn are not in the list any more."""
-    absent = 0 if design.n is None else design.n - len(test_set.rows([design.id]))
+def absent_units(design: Design, test_set: Table, true: str) -> list[str]:
+    """Say that units which were drawn are not in the list any more, or were not labelled."""
+    column = true if true in test_set.kinds() else design.id  # its absence is refused elsewhere
+    rows = [plain(row[0]) for row in test_set.rows([column])]
+    labelled = sum(label is not None for label in rows)
+    absent = 0 if design.n is None else design.n - labelled
     if absent <= 0:
         return []
+    where = test_set.name + (f", or have no {true!r} there" if labelled < len(rows) else "")
     return [
-        f"{absent:,} of {design.n:,} drawn units are missing from {test_set.name}. If they are "
-        "missing because of what they are (hard to label, say), the answer is wrong: audit them "
-        "too."
+        f"{absent:,} of {design.n:,} drawn units are missing from {where}. If they are missing "
+        "because of what they are (hard to label, say), the answer is wrong: audit them too."
     ]
 
 

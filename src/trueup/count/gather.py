@@ -7,7 +7,14 @@ from typing import Any
 from trueup.count.bands import cell_counts, fitting, nearest, one_band, strange_values
 from trueup.count.counts import Counts, split
 from trueup.count.group_bands import count_group_bands, count_group_strata, group_score_bands
-from trueup.count.labels import MOST_NAMED, check_columns, has_values, labels_of, spelt_alike
+from trueup.count.labels import (
+    MOST_NAMED,
+    check_columns,
+    has_values,
+    labels_of,
+    like_an_id,
+    spelt_alike,
+)
 from trueup.count.matched import Both
 from trueup.count.names import FROM_POPULATION, Columns
 from trueup.count.parts import Figures, GroupCounts, assemble, figures_of
@@ -98,7 +105,10 @@ def gather_groups(
     notes += _aggregated(population, whole, audited, overlap)
     notes += spelt_alike("Classes", {*labels, *predicted})
     for i, column in enumerate(parts):
-        notes += spelt_alike(f"Labels in {column!r}", {key[i] for key in whole.keys})
+        there = {key[i] for key in whole.keys}
+        notes += spelt_alike(f"Labels in {column!r}", there)
+        if column in (*columns.parts, *columns.drawn_within):
+            notes += like_an_id(column, len(there), int(whole.units.sum()))
     if value is not None and not valued:
         notes.append(_not_valued(test_set, value))
     notes += [note for note in (alone.warnings if alone else ()) if note not in notes]

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from trueup.count.names import Columns, a_list
+from trueup.count.names import Columns, a_list, refuse_twice
 from trueup.errors import ClassError, DataError
 from trueup.read.columns import class_kind, group_kind, plain, require_columns
 from trueup.read.table import Table, Tally
@@ -12,6 +12,8 @@ from trueup.text import quoted
 
 MOST_NAMED = 5
 """How many offenders a message lists."""
+MANY = 1_000
+"""Groups of fewer than two units each, beyond which a column looks like an id."""
 UNSURE = (
     "If a label says that nobody could tell ('cannot tell'), empty its cells and leave these units "
     "out with missing='leave_out' (--missing leave_out)."
@@ -23,9 +25,11 @@ def check_columns(population: Table, test_set: Table, columns: Columns) -> list[
     predicted, true, match = columns.predicted, columns.true, columns.id
     wanted = [predicted, *columns.others, *filter(None, (columns.value, match))]
     parts = (*columns.parts, *columns.drawn_within)
-    kinds = require_columns(population, [*wanted, *parts])
+    swapped = true in population.kinds() and true not in test_set.kinds()
+    ask = "are the two tables in the wrong order? If not: " * swapped
+    kinds = require_columns(population, [*wanted, *parts], ask)
     known = [x for x in wanted if x != columns.value or has_values(population, test_set, columns)]
-    test_kinds = require_columns(test_set, [true, match] if match else [true, *known])
+    test_kinds = require_columns(test_set, [true, match] if match else [true, *known], ask)
     require_columns(population, columns.score)
     if match is None and (absent := [x for x in columns.score if x not in test_kinds]):
         raise DataError(
@@ -96,6 +100,16 @@ def spelt_alike(what: str, labels: Iterable[Hashable]) -> list[str]:
     ]
 
 
+def like_an_id(column: str, groups: int, N: int) -> list[str]:
+    """Warn of a column in which nearly every unit is a group of its own."""
+    if groups <= MANY or 2 * groups <= N:
+        return []
+    return [
+        f"Column {column!r} divides the {N:,} units into {groups:,} groups: nearly every unit is a "
+        "group of its own. Is it an id? Then name a column that says which group a unit is in."
+    ]
+
+
 def labels_of(
     given: Sequence[Hashable] | None,
     tables: tuple[Table, Table],
@@ -112,6 +126,7 @@ def labels_of(
         _refuse_untrue(seen[0] - {key[-2] for key in audited.keys}, labels, tables[1], design)
         return labels, labels
     listed = [plain(label) for label in a_list("classes", given)]
+    refuse_twice("classes", listed)
     true = {key[-2] for key in audited.keys}
     if unknown := sorted(true - set(listed), key=str):
         raise ClassError(

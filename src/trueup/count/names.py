@@ -56,6 +56,12 @@ class Columns:
                 raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
         for option in ("by", "strata", "drawn_within", "score"):
             object.__setattr__(self, option, names(option, getattr(self, option)))
+        for option in ("by", "strata", "drawn_within"):
+            if self.id in getattr(self, option):
+                raise OptionError(
+                    f"`{option}` must name groups of units; {self.id!r} names single units.",
+                    hint="name the column that says which group a unit is in.",
+                )
         if self.drawn_within and self.strata:
             raise OptionError(
                 "`drawn_within` cannot be combined with `strata`: its columns are strata already.",
@@ -146,6 +152,11 @@ def _check_names(option: str, labels: tuple[Hashable, ...], size: int, what: str
         raise ClassError(
             f"`{option}` must name each of the {size} {what}; got {len(labels)} names."
         )
-    if len(set(labels)) != size:
+    refuse_twice(option, labels)
+
+
+def refuse_twice(option: str, labels: Sequence[Hashable]) -> None:
+    """Refuse labels of which some are the same."""
+    if len(set(labels)) != len(labels):
         twice = sorted({str(c) for c in labels if labels.count(c) > 1})
         raise ClassError(f"`{option}` must differ from each other; got {twice} more than once.")

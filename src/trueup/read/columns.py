@@ -26,8 +26,8 @@ KIND_WORDS = {
 }
 
 
-def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
-    """Check that the columns exist; the message lists near names."""
+def require_columns(table: Table, columns: Sequence[str], ask: str = "") -> dict[str, Kind]:
+    """Check that the columns exist; the message lists near names, after what the hint must ask."""
     kinds = table.kinds()
     for column in columns:
         if column not in kinds:
@@ -36,9 +36,12 @@ def require_columns(table: Table, columns: Sequence[str]) -> dict[str, Kind]:
             near = [folded[name] for name in found]
             raise DataError(
                 f"{table.name} must have a column {column!r}; its columns are {list(kinds)}.",
-                hint=f"did you mean {' or '.join(map(repr, near))}?"
-                if near
-                else "name the column that holds it.",
+                hint=ask
+                + (
+                    f"did you mean {' or '.join(map(repr, near))}?"
+                    if near
+                    else "name the column that holds it."
+                ),
             )
     return kinds
 
@@ -77,10 +80,13 @@ def _label_kind(table: Table, column: str, kind: Kind, known: Collection[Kind], 
 def check_value_kind(table: Table, column: str, kind: Kind) -> None:
     """Check that a column can be totalled."""
     if kind not in ("number", "integer", "boolean"):
+        mark = (
+            ' If it is: does a comma in it set off decimals, decimal="," (--decimal ,), or '
+            'thousands, decimal="." (--decimal .)? A currency sign? Clean it.'
+        )
         raise DataError(
             f"Column {column!r} of {table.name} must hold numbers; it holds {KIND_WORDS[kind]}.",
-            hint='does a comma in it set off decimals, decimal="," (--decimal ,), or thousands, '
-            'decimal="." (--decimal .)? A currency sign? Clean it.',
+            hint="is it the right column?" + mark * (kind == "text"),
         )
 
 

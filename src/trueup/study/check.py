@@ -14,6 +14,7 @@ from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
 from trueup.estimate.doubts.pays import correction_warning
+from trueup.estimate.from_units import estimate_units
 from trueup.estimate.methods import estimate
 from trueup.estimate.options import (
     refuse_drawn_within,
@@ -86,8 +87,9 @@ def check(
     within columns (`drawn_within`) need only look like the population within each of their strata.
     With `period`, report whether audits agree, and which periods are unlike the audited ones.
     """
+    from trueup.audit.units import by_value, read_units
     from trueup.audit.work_list import absent_units, by_score, read_design
-    from trueup.count.gather import gather, gather_groups
+    from trueup.count.gather import gather_groups
     from trueup.count.scores import refuse_with_others, refuse_with_score
     from trueup.read import open_table, open_units
     from trueup.read.formats.written import check_text, written
@@ -109,11 +111,13 @@ def check(
         refuse_with_score(asked)
     parts = Columns(by=by, strata=strata, drawn_within=drawn_within)  # type: ignore[arg-type]
     absent: list[str] = []
+    size = units = None
     if drawn := read_design(population, audited, columns, design):
-        absent = absent_units(drawn[0], audited)
+        absent = absent_units(drawn[0], audited, columns.true)
         if drawn[0].stratified:
             refuse_list_with_period(period, audited.name, drawn[0].words)
-        design = "by_prediction" if drawn[0].by_prediction or drawn[0].size else "random"
+        size = drawn[0].size
+        design = "by_prediction" if drawn[0].by_prediction or size else "random"
         columns = replace(columns, id=columns.id or drawn[0].id, phase=drawn[0].begin)
         columns = replace(columns, drawn_within=drawn[0].within)
         if drawn[0].score:
@@ -132,7 +136,14 @@ def check(
     within = bool(columns.drawn_within)
     if value is None:
         columns = replace(columns, drawn_within=(*columns.drawn_within, *columns.others))
-    counts = gather(population, audited, columns, overlap=inside, bands=count is None, **how)
+    valued = replace(columns, value=value or size)  # units drawn by size are counted in its bands
+    tables = gather_groups(population, audited, valued, overlap=inside, bands=count is None, **how)
+    counts = tables.whole
+    if drawn and size:
+        counts = counts if value else counts.counted()
+        units = read_units(population, audited, columns, counts.squared().classes, drawn[1])
+        if value not in (None, size) and not by_value(units):
+            counts = replace(counts, bands=None)
     if within and counts.bands is not None and counts.bands.strata > 1:
         counts = replace(counts, within=_by_stratum(counts))
     if parts.parts:
@@ -145,12 +156,14 @@ def check(
     agreement = []
     if columns.others:
         patterns = replace(columns, value=None, by=columns.others, strata=(), others=())
-        told = gather_groups(population, audited, patterns, overlap=inside, **how)
-        agreement = [ask.agreement(told)]
+        by_others = gather_groups(population, audited, patterns, overlap=inside, **how)
+        agreement = [ask.agreement(by_others)]
     how = {"design": design, "prior": prior, "overlap": inside, "interval": interval}
-    made = check_counts(counts, **how, largest=largest, parts=found)
-    missing_units = [Finding("the work list", None, True, words) for words in absent]
-    return Check((*missing_units, *made.findings, *agreement))
+    made = check_counts(counts, **how, largest=largest, parts=found, units=units)
+    told = [Finding("the work list", None, True, words) for words in absent]
+    known = found.warnings if found else ()
+    told += [Finding("the tables", None, True, x) for x in tables.warnings if x not in known]
+    return Check((*told, *made.findings, *agreement))
 
 
 def _by_stratum(counts: Counts) -> Counts:
@@ -173,12 +186,13 @@ def check_counts(
     warnings: Sequence[str] | None = None,
     parts: GroupCounts | None = None,
     allowed: bool = False,
+    units: Any = None,
 ) -> Check:
     """Check the bag of counts; `largest` are the population's largest values, if known.
 
     `warnings` are those of an estimate that is there already; without them it is made, and once
     more under another prior, which may take a while. `allowed` says that that estimate allows error
-    rates to depend on the value.
+    rates to depend on the value. `units` are those of a test set drawn by size.
     """
     options: Any = {"design": design, "overlap": overlap, "interval": interval, "seed": 0}
     settings = make_settings(counts.K, L=counts.L, classes=counts.classes, prior=prior, **options)
@@ -194,13 +208,13 @@ def check_counts(
     if counts.totals:
         findings += [*ask.values(counts, settings, allowed), *ask.concentration(counts, largest)]
     if warnings is None:
-        more, warnings = _influence(counts, prior, options)
+        more, warnings = _influence(counts, prior, options, units)
         findings += more
     return Check((*findings, *ask.warned(warnings, findings)))
 
 
 def _influence(
-    counts: Counts, prior: object, options: dict[str, Any]
+    counts: Counts, prior: object, options: dict[str, Any], units: Any
 ) -> tuple[list[Finding], list[str]]:
     """How far the estimate moves under other priors, whether it pays, and what it warns of."""
 
@@ -208,7 +222,10 @@ def _influence(
         settings = make_settings(
             counts.K, L=counts.L, classes=counts.classes, prior=prior, **options
         )
-        est = estimate(counts, settings)
+        if units is None:
+            est = estimate(counts, settings)
+        else:
+            est = estimate_units(counts, units, settings)
         return replace(est, asked={"prior": prior}, _again=make)
 
     question = "prior influence"

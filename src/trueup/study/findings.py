@@ -80,12 +80,12 @@ def rates(counts: Counts) -> list[Finding]:
         return [Finding("growth of errors", None, True, words)]
     P = plug_in(counts.n)
     det, condition = float(np.linalg.det(P)), float(np.linalg.cond(P))
-    apart = f"{det:.3g}, where 1 is perfect and 0 is not at all (determinant of P̂)"
-    found = [Finding("classes told apart", det, det <= 0, apart)]
+    apart, words = "how well the classifier tells classes apart", "1 is perfect, 0 is not at all"
+    found = [Finding(apart, det, det <= 0, f"{det:.3g} ({words})")]
     if not condition <= 1e12:
         words = "predictions do not tell some classes apart (P̂ is singular)"
         return [*found, Finding("growth of errors", None, True, words)]
-    words = f"errors of the rates may be {condition:.3g} times as large in totals (condition of P̂)"
+    words = f"an error in the rates may become up to {condition:.3g} times as large in the totals"
     return [*found, Finding("growth of errors", condition, condition > ILL_CONDITIONED, words)]
 
 

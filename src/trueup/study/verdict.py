@@ -110,8 +110,8 @@ def recommend(
             words.append(
                 f"Without correction the mean squared error is {ratio:,.2g} times as large."
                 if ratio >= 1
-                else f"Not correcting has the smaller mean squared error, {ratio:,.2g} times that, "
-                "but no interval: a larger test set would change this."
+                else f"Without correction the mean squared error is {ratio:,.2g} times as large, "
+                "but there is no interval. With a larger test set, correcting may be better."
             )
         else:
             words.append("No correction does just as well, within Monte Carlo error.")

@@ -30,9 +30,10 @@ def unproven(figures: dict[str, NDArray[np.float64] | None], interval: float, n:
 def correction_warning(n: int, N: int) -> str:
     """Say that correcting may be worse than not correcting, and what more labels would do."""
     # the variance falls from 1/n − 1/N to 1/2n − 1/N, by up to 5/9
-    twice = "; twice as many would make that error up to a third smaller" if 10 * n <= N else ""
+    twice = " Twice as many would reduce that error by up to a third." if 10 * n <= N else ""
+    few = "1 audited unit is" if n == 1 else f"{n:,} audited units are"
     return (
         f"{PAYS}: the predicted and the corrected figures differ by no more than the error of the "
-        "correction explains. The interval allows for that error. How many more labels would "
-        f"change this cannot be told from {n:,}{twice}."
+        f"correction explains. The interval allows for that error. {few} too few to say how many "
+        f"more labels would change this.{twice}"
     )

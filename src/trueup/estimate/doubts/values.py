@@ -228,8 +228,9 @@ def thin_small(counts: Counts) -> list[str]:
     audited = int(n[half].sum())
     if audited >= THIN_SMALL or audited == v[half].sum():
         return []
+    of_them = {0: "none was", 1: "only 1 was"}.get(audited, f"{audited} were")
     return [
-        f"Of the {v[half].sum():,} units that were least likely to be drawn, {audited:,} were "
+        f"Of the {v[half].sum():,} units that were least likely to be drawn, {of_them} "
         "audited: how often these are predicted wrongly is taken from larger ones, and the "
         "interval may be too narrow. For counts, draw at random or within size classes."
     ]

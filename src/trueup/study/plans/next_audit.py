@@ -90,7 +90,9 @@ class NextAudit(Plan):
             last = max(row["since"] for row in self.curve)
             for drift, since in self.enough.items():
                 when = "now" if since is None else f"within {since:g} periods of that audit"
-                when = f"not needed within {last:g} periods of it" if since == last else when
+                when = (
+                    f"not needed within {last:g} periods of that audit" if since == last else when
+                )
                 lines.append(f"  {_points(drift)}: {when}")
         return "\n".join([*lines, *(f"\n{note}" for note in info["notes"])])
 
