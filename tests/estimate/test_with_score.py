@@ -199,7 +199,7 @@ def test_groups_with_a_score(rng):
         keep = np.flatnonzero((whole["true"] == 1) | ~more_likely)  # base rates differ
         whole = {name: x[keep] for name, x in whole.items()}
         known, test = tables(whole, rng.choice(len(keep), 250, replace=False))
-        options = {"by": "group", "id": "unit", "draws": 200, "seed": 1}
+        options = {"by": "group", "id": "unit", "draws": 400, "seed": 1}
         scored = tu.correct(known, test, score="p", **options)
         plain = tu.correct(known, test, **options)
         truth = np.bincount(whole["group"], whole["true"])
