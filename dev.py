@@ -139,7 +139,9 @@ def flakes(arguments: list[str]) -> int:
     for name in ("--times", "--seconds", "--file"):
         if name in rest[:-1]:
             at = rest.index(name)
-            repeat += ["--flakes" if name == "--times" else f"--flakes{name[1:]}", rest[at + 1]]
+            option = "--flakes" if name == "--times" else f"--flakes{name[1:]}"
+            # in one word: pytest would take a file that is there for a place of tests
+            repeat.append(f"{option}={rest[at + 1]}")
             del rest[at : at + 2]
     return call(PYTHON, "-m", "pytest", *WORKERS, "-q", "-r", "N", *repeat, *rest)
 
