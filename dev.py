@@ -5,9 +5,10 @@ python3 dev.py demo            a small data set, corrected with each method
 python3 dev.py test            lint, types and all tests; other words go to pytest
 python3 dev.py test --quick    the same without the slow studies
 python3 dev.py flakes          run each random test 100 times with fresh seeds, on all cores, and
-                               print how often each fails; --times N for another number, and
+                               print how often each fails; --times N for another number,
                                --seconds S to stop repeating a test after S seconds of processor
-                               time; other words go to pytest
+                               time, --file F to write the counts to F as they come and to go on
+                               from there the next time; other words go to pytest
 python3 dev.py docs            the documentation, as a site in `site/`
 python3 dev.py studies         print the tables of the pages again: hours; words choose some
 python3 dev.py mutants         plant faults in the core, one at a time: do the quick tests notice?
@@ -134,14 +135,14 @@ def summary(failed: list[str], told: dict[str, Any]) -> list[str]:
 
 def flakes(arguments: list[str]) -> int:
     """Run each random test many times without a second chance; print how often each fails."""
-    rest, times, seconds = list(arguments), "100", "inf"
-    for name in ("--times", "--seconds"):
+    rest, repeat = list(arguments), ["--flakes", "100"]
+    for name in ("--times", "--seconds", "--file"):
         if name in rest[:-1]:
             at = rest.index(name)
-            value = rest[at + 1]
+            option = "--flakes" if name == "--times" else f"--flakes{name[1:]}"
+            # in one word: pytest would take a file that is there for a place of tests
+            repeat.append(f"{option}={rest[at + 1]}")
             del rest[at : at + 2]
-            times, seconds = (value, seconds) if name == "--times" else (times, value)
-    repeat = ["--flakes", times, "--flakes-seconds", seconds]
     return call(PYTHON, "-m", "pytest", *WORKERS, "-q", "-r", "N", *repeat, *rest)
 
 

@@ -6,7 +6,9 @@ without a seed, or is a hypothesis test; any other test runs once. Tests marked 
 of hypothesis) look for a counterexample, and one that repeats is proof: their second run has the
 seed of the first.
 
-`--flakes N` runs each random test N times with fresh seeds and counts its failures instead.
+`--flakes N` runs each random test N times with fresh seeds and counts its failures instead. With
+`--flakes-file FILE` it writes each count down and leaves out the runs that the file has already, so
+that a maintainer can stop it and go on another day.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--flakes-seconds", type=float, default=float("inf"),
         help="stop repeating a test after this much processor time",
     )  # fmt: skip
+    group.addoption("--flakes-file", metavar="FILE", help="write counts to FILE, and go on there")
     group.addoption("--once", action="store_true", help="give random tests no second run")
     group.addoption("--summary", metavar="FILE", help="write what failed and why as JSON")
 
@@ -87,6 +90,12 @@ class Runner:
         self.times = config.getoption("--flakes")
         self.most = config.getoption("--flakes-seconds")
         self.once = config.getoption("--once")
+        self.had = counts_in(config.getoption("--flakes-file"))
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what the file has enough runs of, and tests that it knows as not random."""
+        done = {name for name, x in self.had.items() if not 0 < x["runs"] < self.times}
+        items[:] = [item for item in items if plain_name(item.nodeid) not in done]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[None]:
@@ -127,8 +136,9 @@ class Runner:
     def _repeat(self, item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
         """Run a random test so many times; return the first run that fails, or else the last."""
         shown, failed, runs, used, reasons = None, 0, 0, 0.0, []
-        while runs < self.times and used < self.most:
-            seed = self.seed + runs
+        had = self.had.get(plain_name(item.nodeid), {"runs": 0})["runs"]
+        while had + runs < self.times and used < self.most:
+            seed = self.seed + had + runs
             reports, random = self._run(item, nextitem, seed, 1, renew=runs > 0)
             if not random:
                 return reports
@@ -207,6 +217,16 @@ class Summary:
             self.first_failures[report.nodeid] = found["first failure"]
         if "flakes" in found:
             self.flakes[report.nodeid] = found["flakes"]
+        self._write_down(report.nodeid, found)
+
+    def _write_down(self, nodeid: str, found: dict[str, Any]) -> None:
+        """Append the runs of a test to the file; a test that is not random has none."""
+        path = self.config.getoption("--flakes-file")
+        plain = {"failed": 0, "runs": 0, "used": 0.0, "reasons": []}
+        told = nodeid in self.skipped or (nodeid in self.failed and "flakes" not in found)
+        if path and "processor time" in found and not told:
+            with Path(path).open("a", encoding="utf-8") as file:
+                print(json.dumps({"test": nodeid} | found.get("flakes", plain)), file=file)
 
     def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
         if report.failed:
@@ -217,30 +237,11 @@ class Summary:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        lines = self.text_of_flakes() if self.flakes else self.text()
-        for line in lines:
+        path = self.config.getoption("--flakes-file")
+        counts = {name: x for name, x in counts_in(path).items() if x["runs"]}
+        counts = counts or self.flakes
+        for line in text_of_flakes(counts) if counts else self.text():
             terminalreporter.write_line(line)
-
-    def text_of_flakes(self) -> list[str]:
-        """Return a table of failure rates, worst first."""
-        from scipy.stats import beta
-
-        rows = []
-        for nodeid, x in self.flakes.items():
-            k, n = x["failed"], x["runs"]
-            bound = beta.ppf(0.95, k + 1, n - k) if k < n else 1.0
-            rows.append((k / n, bound, k, n, x["used"] / n, nodeid))
-        rows.sort(reverse=True)
-        runs, failed = sum(x[3] for x in rows), sum(x[2] for x in rows)
-        lines = ["", "failures/runs  rate is below (95%)  processor s per run  test"]
-        lines += [
-            f"{k:6}/{n:<6}  {bound:19.3%}  {used:19.2f}  {nodeid}"
-            for _, bound, k, n, used, nodeid in rows
-        ]
-        lines.append(f"{len(rows)} random tests, {failed} of {runs} runs failed")
-        for nodeid, x in self.flakes.items():
-            lines += [f"  TRUEUP_SEED={y['seed']} {nodeid}: {y['reason']}" for y in x["reasons"]]
-        return lines
 
     def text(self) -> list[str]:
         """Return the slowest tests and what failed once; all else is in pytest's own summary."""
@@ -258,6 +259,41 @@ class Summary:
                 "processor_time": self.used, "flakes": self.flakes,
             }  # fmt: skip
             Path(path).write_text(json.dumps(told), encoding="utf-8")
+
+
+def text_of_flakes(counts: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a table of failure rates, worst first."""
+    from scipy.stats import beta
+
+    rows = []
+    for nodeid, x in counts.items():
+        k, n = x["failed"], x["runs"]
+        bound = beta.ppf(0.95, k + 1, n - k) if k < n else 1.0
+        rows.append((k / n, bound, k, n, x["used"] / n, nodeid))
+    rows.sort(reverse=True)
+    runs, failed = sum(x[3] for x in rows), sum(x[2] for x in rows)
+    lines = ["", "failures/runs  rate is below (95%)  processor s per run  test"]
+    lines += [
+        f"{k:6}/{n:<6}  {bound:19.3%}  {used:19.2f}  {nodeid}"
+        for _, bound, k, n, used, nodeid in rows
+    ]
+    lines.append(f"{len(rows)} random tests, {failed} of {runs} runs failed")
+    for nodeid, x in counts.items():
+        lines += [f"  TRUEUP_SEED={y['seed']} {nodeid}: {y['reason']}" for y in x["reasons"]]
+    return lines
+
+
+def counts_in(path: str | None) -> dict[str, dict[str, Any]]:
+    """Return what a file says of each test, all its lines together."""
+    found: dict[str, dict[str, Any]] = {}
+    if not (path and Path(path).exists()):
+        return found
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        new = json.loads(line)
+        old = found.setdefault(new.pop("test"), {})
+        for key, x in new.items():
+            old[key] = old[key] + x if key in old else x
+    return found
 
 
 def lines_of_first_failures(found: dict[str, dict[str, Any]]) -> list[str]:

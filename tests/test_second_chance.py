@@ -70,6 +70,12 @@ def test_coin():
 
 def test_never():
     fresh()
+
+def test_often():
+    note(fresh().integers(2**40))
+
+def test_done():
+    note(fresh())
 """
 
 
@@ -142,12 +148,26 @@ def test_a_random_fixture_that_tests_share_is_made_again(ran):
     assert len(set(notes["test_table"])) == 2
 
 
+def count(name, failed, runs):
+    reasons = [{"seed": 1, "reason": "no"}] * failed
+    return {"test": f"test_it.py::{name}", "failed": failed, "runs": runs, "used": 1.0} | {
+        "reasons": reasons
+    }
+
+
 @pytest.fixture(scope="module")
 def flaky(tmp_path_factory):
-    """Two more tests, 40 times with seeds from 6 on."""
-    some = "once or package or table or coin or never or plain"
-    folder = tmp_path_factory.mktemp("second") / "flaky"
-    return run(folder, SOURCE + FLAKY, 6, "-n", "0", "--flakes", "40", "-k", some)
+    """More tests, 40 times with seeds from 6 on, but for what was done on another day."""
+    some = "once or package or table or coin or never or often or done or plain"
+    folder = tmp_path_factory.mktemp("second")
+    before = [count("test_often", 1, 30), count("test_done", 0, 40), count("test_twice", 0, 0)]
+    file = folder / "counts.jsonl"
+    file.write_text("".join(json.dumps(x) + "\n" for x in before))
+    found = run(
+        folder / "flaky", SOURCE + FLAKY, 6, "-n", "0", "--flakes", "40", "--flakes-file", file,
+        "-k", some,
+    )  # fmt: skip
+    return *found, [json.loads(line) for line in file.read_text().splitlines()][len(before) :]
 
 
 def test_a_seed_repeats_a_test(ran, flaky, tmp_path):
@@ -159,9 +179,10 @@ def test_a_seed_repeats_a_test(ran, flaky, tmp_path):
 
 
 def test_flakes_counts_failures(flaky):
-    done, told, _ = flaky
+    done, told, *_ = flaky
     found = told["flakes"]
-    assert set(found) == {"test_coin", "test_never", "test_once", "test_package", "test_table"}
+    names = {"test_coin", "test_never", "test_often", "test_once", "test_package", "test_table"}
+    assert set(found) == names
     assert 0 < found["test_coin"]["failed"] < 40
     assert found["test_once"]["failed"] == 1
     assert found["test_never"]["failed"] == 0
@@ -169,3 +190,18 @@ def test_flakes_counts_failures(flaky):
     names = [line[-1].split("::")[1] for line in lines]
     assert (names[0], names[-1]) == ("test_coin", "test_never")  # the worst first
     assert lines[-1][1] == "7.216%"  # 1 − 0.05^(1/40)
+
+
+def test_counts_go_on_from_a_file(flaky):
+    """Ten runs are left of one test, with other seeds; none of another; no plain test again."""
+    done, _, notes, written = flaky
+    assert len(set(notes["test_often"])) == 10
+    assert "test_done" not in notes
+    runs = {x["test"].split("::")[1]: x["runs"] for x in written}
+    assert runs["test_often"] == 10
+    assert runs["test_coin"] == 40
+    assert "test_plain" not in runs  # it failed, and is told each time until it does not
+    table = [line.split() for line in done.stdout.splitlines() if "/40 " in line]
+    counted = {line[-1].split("::")[1]: line[0] for line in table}
+    assert counted["test_often"] == "1/40"
+    assert counted["test_done"] == "0/40"

@@ -14,7 +14,7 @@ from trueup.draws.cells.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess
 from trueup.numerics.weights import effective_size
 
-N = np.array([[[3, 2, 0], [1, 1, 2]], [[0, 1, 0], [0, 1, 0]]])
+N = np.array([[[2, 2, 0], [1, 1, 1]], [[0, 1, 0], [0, 1, 0]]])  # more, and few weights count
 V_HAT = np.array([[400, 900, 200], [300, 500, 700]])
 Z = np.array([[-1.0, 0.1, 1.2], [-0.9, -0.2, 0.8]])
 ALPHA = np.array([[6.0, 3.0], [2.0, 5.0]])
@@ -51,9 +51,9 @@ def weighted(rng, sweeps, known, sign=-1):
 def test_posterior_is_that_of_weighted_draws(rng):
     """In each run for bands of the value or for those of a score, whichever comes."""
     known = (KNOWN, SCORED)[rng.integers(2)]
-    states = learn_columns(N, known, ALPHA, rng, chains=40)
+    states = learn_columns(N, known, ALPHA, rng, chains=100)
     cells = draw_within_classes(states, N, V_HAT, known, ALPHA, rng)
-    every = list(islice(cells, 60, 310))
+    every = list(islice(cells, 60, 140))
     if known is SCORED:
         assert np.std([state.b for state, _, _ in every]) > 0.3  # the slope moves
     x = np.stack([figures(*one) for one in every], axis=1)

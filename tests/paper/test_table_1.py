@@ -1,5 +1,7 @@
 """Table 1: what is reproducible is reproduced, and what has no expectation is marked."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from tests.seeds import fresh_seed
@@ -43,20 +45,19 @@ def test_without_correction_the_exact_moments(lines):
         assert abs(line.variance - variance) < 5 * line.variance_error
 
 
-@pytest.mark.parametrize("method", ["Baseline", "Unif. con.", "Jeffr. con."])
-def test_the_printed_figures_at_n_50(lines, method):
+def test_the_printed_figures_at_n_50(lines):
     """Fixed class counts, which the printed table fits; both runs had 1,000 replications."""
-    line = lines["by_class", 50, method]
-    within(line.bias, line.bias_error, line.paper[0] * 1e6, line.bias_error)
-    squares_within(line.variance, line.variance_error, line.paper[1] * 1e15)
+    for method in ("Baseline", "Unif. con.", "Jeffr. con."):
+        line = lines["by_class", 50, method]
+        within(line.bias, line.bias_error, line.paper[0] * 1e6, line.bias_error)
+        squares_within(line.variance, line.variance_error, line.paper[1] * 1e15)
 
 
-@pytest.mark.parametrize("method", METHODS[1:])
-@pytest.mark.parametrize("design", ["by_class", "random"])
-def test_all_methods_agree_at_n_2000(lines, design, method):
-    line = lines[design, 2000, method]
-    squares_within(line.mse, line.mse_error, line.paper[2] * 1e15)
-    within(line.bias, line.bias_error, line.paper[0] * 1e6, line.bias_error)
+def test_all_methods_agree_at_n_2000(lines):
+    for design, method in product(("by_class", "random"), METHODS[1:]):
+        line = lines[design, 2000, method]
+        squares_within(line.mse, line.mse_error, line.paper[2] * 1e15)
+        within(line.bias, line.bias_error, line.paper[0] * 1e6, line.bias_error)
 
 
 def test_the_random_design_does_not_fit_the_printed_table():
@@ -90,7 +91,7 @@ def test_figures_without_an_expectation_are_marked(lines):
 
 
 def mean_by_quadrature(a, v_hat, u_hat, nodes=120):
-    """The mean of (Qû)₀ over Θ₂, two rectangles that meet where det P = 0.
+    """The mean of (Qû)₀ over Θ₂ and its mean deviation: two rectangles meet where det P = 0.
 
     x = 3s² − 2s³ flattens the Betas' poles and that of Qû, so Gauss–Legendre will converge.
     """
@@ -98,7 +99,7 @@ def mean_by_quadrature(a, v_hat, u_hat, nodes=120):
     s, weight = (s + 1) / 2, weight / 2
     x, weight = s**2 * (3 - 2 * s), weight * 6 * s * (1 - s)
     rho_0, rho_1 = v_hat / v_hat.sum()
-    top = mass = 0.0
+    parts = []
     for p, q, size in (
         (rho_1 * (1 - x), rho_0 * (1 - x), rho_1 * rho_0),
         (rho_1 + rho_0 * x, rho_0 + rho_1 * x, rho_1 * rho_0),
@@ -107,21 +108,27 @@ def mean_by_quadrature(a, v_hat, u_hat, nodes=120):
         f_q = q ** (a[1, 0] - 1) * (1 - q) ** (a[1, 1] - 1) * weight
         density = size * f_p[:, None] * f_q
         figure = (u_hat[0] - q * u_hat.sum()) / (1 - p[:, None] - q)
-        top, mass = top + (density * figure).sum(), mass + density.sum()
-    return top / mass
+        parts.append((density, figure))
+    density, figure = np.array(parts).swapaxes(0, 1)
+    mean = (density * figure).sum() / density.sum()
+    return mean, (density * np.abs(figure - mean)).sum() / density.sum()
 
 
 def test_quadrature_knows_a_mean_by_hand():
     """Swapping p and q changes nothing here, so E[(1 − 2q)/(1 − p − q)] = 1."""
     flat = np.array([[1.0, 1.0], [1.0, 1.0]])
-    found = mean_by_quadrature(flat, np.array([5, 5]), np.array([1.0, 1.0]))
+    found, _ = mean_by_quadrature(flat, np.array([5, 5]), np.array([1.0, 1.0]))
     assert found == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_constrained_means_are_the_exact_ones(name, rng):
-    """The other prior, a transposed test set or no constraint is many errors away."""
-    population, R = webshops(), 500
+    """The other prior, a transposed test set or no constraint is many errors away.
+
+    Each test set counts by its own mean deviation: the few whose classifier is hardly better than
+    chance have a variance without end, and would be most of the sum.
+    """
+    population, R = webshops(), 250
     P = np.array([[1 - ERROR_RATE, ERROR_RATE], [ERROR_RATE, 1 - ERROR_RATE]])
     options = {"replications": R, "seed": int(rng.integers(2**32))}
     predictions = simulate(
@@ -130,10 +137,11 @@ def test_constrained_means_are_the_exact_ones(name, rng):
     tests = simulate(P, n=50, N=18_939, base_rates=[0.075, 0.925], design="by_class", **options).n
     figures = predictions.v_hat, predictions.u_hat
 
-    exact = [mean_by_quadrature(*x) for x in zip(tests + PRIORS[name], *figures, strict=True)]
+    every = zip(tests + PRIORS[name], *figures, strict=True)
+    exact, size = np.transpose([mean_by_quadrature(*x) for x in every])
 
     def off(a):
-        error = posterior_means(a, *figures, 1000, rng)[1] - exact
+        error = (posterior_means(a, *figures, 1000, rng)[1] - exact) / size
         return abs(error.mean()) / (error.std(ddof=1) / np.sqrt(R))
 
     assert off((tests + PRIORS[name]).astype(float)) < 5

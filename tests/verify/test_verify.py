@@ -12,7 +12,7 @@ from tests.seeds import fresh
 from trueup.count.counts import Counts
 from trueup.errors import OptionError
 from trueup.estimate.methods import estimate
-from trueup.verify import run
+from trueup.verify import grid, run
 from trueup.verify.calibration import RankCase, ranks, uniformity
 from trueup.verify.findings import BREACH, WARNED
 from trueup.verify.grid import Cell, run_cell
@@ -84,7 +84,9 @@ def test_a_planted_bug_breaks_calibration(case, bug):
 
 
 @pytest.mark.slow
-def test_a_planted_bug_breaks_coverage():
+def test_a_planted_bug_breaks_coverage(monkeypatch):
+    # a population for each answer: with giants in one of five, twelve answers miss together
+    monkeypatch.setattr(grid, "POPULATIONS", 60)
     totals, counts = (Cell(2, 2000, 0.1, 0.8, y, "random", 60) for y in ("lognormal", "1"))
     # a transposed random test set has the wrong predicted classes, and the product says so; counts,
     # since audited values make up for a part of it in totals
