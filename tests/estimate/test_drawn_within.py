@@ -204,7 +204,7 @@ def test_naming_the_groups_as_strata_costs_no_precision(value, rng):
         size = y if value else np.ones(N)
         truth, total = np.bincount(j, size * s), np.bincount(j, size)
         for within, found in squares.items():
-            options = {"value": value, "drawn_within": within, "draws": 200, "seed": 1}
+            options = {"value": value, "drawn_within": within, "draws": 400, "seed": 1}
             draws = tu.correct(predictions(whole), test, by="j", **options).draws[:, :, 1]
             found.extend(np.square((draws.mean(axis=0) - truth) / total))
             if within:

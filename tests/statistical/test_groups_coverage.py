@@ -15,7 +15,7 @@ P = np.array([[0.95, 0.05], [0.15, 0.85]])
 @pytest.mark.parametrize("size", [5, 500])
 def test_coverage_and_error_of_counts_when_P_is_known(rng, size):
     """P is given, so groups are independent and coverage has binomial bounds."""
-    B = 300
+    B = 600
     v = rng.binomial(size, rng.beta(1.5, 15, B))
     v = np.stack([size - v, v], axis=1)
     v_hat = rng.multinomial(v, P).sum(axis=1)

@@ -20,7 +20,6 @@ def study():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_batch")
 def test_totals_of_real_classifiers_are_covered(study):
     """The planted bug is one P for all and values that do not depend on the error.
 
