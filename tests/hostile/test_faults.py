@@ -235,7 +235,7 @@ def test_ctrl_c_in_a_command(monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trueup.api.tables.run", interrupt)
+    monkeypatch.setattr("trueup.api.numbers.run", interrupt)
     result = CliRunner().invoke(main, NUMBERS)
     assert result.exit_code == 130
     assert result.stderr.strip() == "Stopped by Ctrl-C before there was an answer."
