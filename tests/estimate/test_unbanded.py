@@ -31,7 +31,7 @@ def test_sums_periods_and_strata_say_that_errors_depend_on_the_value(rng):
     summed, periods, strata = [], [], []
     for _ in range(3):
         table = units(rng, slope=1.0)
-        test = table.sample(300, random_state=fresh_seed())
+        test = table.sample(500, random_state=fresh_seed())
         table["n"], table["y2"] = 1, table.y**2
         cells = table.groupby("predicted", as_index=False)[["n", "y", "y2"]].sum()
         options = {"value": "y", "draws": 200, "seed": fresh_seed()}
