@@ -14,7 +14,6 @@ truth = pd.Series(names[webshop.astype(int)], index=np.arange(1, N + 1))
 predictions = pd.DataFrame(
     {
         "unit": truth.index,
-        "name": [f"company {i}" for i in truth.index],
         "predicted": names[predicted.astype(int)],
         "region": rng.choice(["north", "south"], N),
     }

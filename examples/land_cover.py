@@ -16,16 +16,7 @@ bare ground 3, wetland 1.5, water 3.5"""
 pairs = [part.strip().rpartition(" ") for part in text.split(",")]
 shares = {name: float(percent) / 100 for name, _, percent in pairs}
 names, K = list(shares), len(shares)
-P = np.full((K, K), 0.008)  # a few mistakes anywhere ...
-look_alike = """rainfed crops, pastures, 0.12; pastures, rainfed crops, 0.10;
-irrigated crops, rainfed crops, 0.14; rice, wetland, 0.10; vineyards, fruit trees, 0.13;
-olive groves, agroforestry, 0.12; agroforestry, shrubland, 0.14;
-broadleaf forest, conifer forest, 0.08; bare ground, artificial, 0.13; wetland, water, 0.10"""
-for mistake in look_alike.replace("\n", " ").split("; "):
-    g, h, rate = mistake.split(", ")
-    P[names.index(g), names.index(h)] = rate  # ... and most between classes that look alike
-
-P += np.diag(1 - P.sum(axis=1))  # the rest is predicted right
+P = 0.8 * np.eye(K) + 0.2 * rng.dirichlet(np.full(K, 0.3), K)
 N = 200_000
 true = rng.choice(K, N, p=list(shares.values()))
 mapped = (rng.random((N, 1)) > P.cumsum(axis=1)[true]).sum(axis=1).clip(max=K - 1)

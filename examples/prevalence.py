@@ -14,7 +14,7 @@ study = {"classes": ["infected", "free"], "design": "by_class", "overlap": False
 survey = [positive, tested - positive]
 
 est = tu.correct_counts(test, survey, **study, seed=1)
-print(est)
+print(est.to_markdown())
 
 county = tu.correct_counts(test, survey, **study, sample_of=float("inf"), seed=1)
 for about, answer in (("the tested", est), ("the county", county)):
@@ -24,10 +24,8 @@ for about, answer in (("the tested", est), ("the county", county)):
 free = [(3, 368), (0, 30), (0, 70), (0, 1102), (0, 300), (0, 311), (0, 500), (2, 198), (0, 99)]
 free += [(2, 29), (4, 146), (3, 105), (2, 50)]  # tested positive, negative
 studies = {"infected": [(78, 7), (27, 10), (25, 10)], "free": free}
-for between in (0, 0.2, 1, 0.5):
+for between in (0, 0.2, 0.5, 1):
     options = {"studies": studies, "between": between, "method": "full"}
     est = tu.correct_counts(None, survey, sample_of=float("inf"), seed=1, **options)
     low, middle, high = (est.rows()[0][x] / tested for x in ("lower", "estimate", "upper"))
     print(f"between={between:<3} {middle:.1%} ({low:.1%} to {high:.1%})")
-
-print(est.to_markdown(share=True))
