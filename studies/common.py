@@ -19,10 +19,10 @@ def spread(task: Callable[..., Any], *columns: Iterable[Any], workers: int | Non
 
 
 def with_error(each: Any) -> str:
-    """Return the mean of replications and its standard error, as `0.95 ±.01`."""
+    """Return the mean of replications and its standard error, as `0.95±.01`."""
     x = np.asarray(each, float)
     error = x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else np.nan
-    return f"{x.mean():.2f} ±" + f"{error:.2f}".removeprefix("0")
+    return f"{x.mean():.2f}±{f'{error:.2f}'.removeprefix('0')} "
 
 
 def ratio(ours: Any, others: Any) -> str:
@@ -30,4 +30,4 @@ def ratio(ours: Any, others: Any) -> str:
     x, y = np.asarray(ours, float), np.asarray(others, float)
     value = x.mean() / y.mean()
     error = (x - value * y).std() / np.sqrt(len(x)) / y.mean()
-    return f"{value:.2f} ±" + f"{error:.2f}".removeprefix("0")
+    return f"{value:.2f}±{f'{error:.2f}'.removeprefix('0')} "

@@ -4,7 +4,8 @@
     python studies/groups.py strata
 
 Sizes: 40 groups each of 5, 20, 100, 500 and 2,000 units whose base rates differ, lognormal values
-that are larger in the rarer classes, and a random test set of 500. Strata: 10 strata whose error rates differ, with 30 test units each.
+that are larger in the rarer classes, and a random test set of 500; tied: large groups have other
+base rates than small ones. Strata: 10 strata whose error rates differ, 30 test units each.
 """
 
 from __future__ import annotations
