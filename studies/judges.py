@@ -24,17 +24,7 @@ from scipy.stats import norm
 import trueup
 from trueup.verify.populations import classifier, data_set
 
-SETS = (
-    "cancer",
-    "rare_cancer",
-    "wine",
-    "iris",
-    "digits",
-    "imbalanced_20",
-    "2:0.0",
-    "2:0.8",
-    "4:0.5",
-)
+SETS = ("cancer", "rare_cancer", "wine", "digits", "2:0.0", "2:0.8", "4:0.5")
 N, JUDGES, MOST = 5_000, ("first", "second", "third"), 4
 """Each judge more multiplies the cells by the classes: a third one with up to four classes."""
 

@@ -138,8 +138,8 @@ def main() -> None:
         given.replications or (60 if counts else 40)
     )
     print(
-        f"{len(seeds)} replications: coverage of 95% intervals of levels and of 12-month growth; MSE in "
-        "parts of\nthat of naive figures and of Kloos\n"
+        f"{len(seeds)} replications: coverage of 95% intervals of levels and of 12-month growth; "
+        "MSE in\nparts of that of naive figures and of Kloos\n"
     )
     print(f"{'':21}" + "".join(f"{f'audit of {name}':42}" for name in AUDITS).rstrip())
     head = "  level    /naive kloo" + "  growth   /naive kloo"
