@@ -1,6 +1,6 @@
 """Audits that are not random: coverage and error by simulation, through `draw` and `correct`.
 
-    python studies/audits.py                         # 100 replications of some of each kind
+    python studies/audits.py                         # 80 replications of some of each kind
     python studies/audits.py --only clusters --replications 400
     python studies/audits.py --only crossed --groups # their regions
 
@@ -165,7 +165,7 @@ def main() -> None:
     """Print a line for each case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=";".join(USUAL), help="names with a semicolon between")
-    parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument("--replications", type=int, default=80)
     parser.add_argument("--groups", action="store_true", help="regions of crossed audits")
     parser.add_argument("--seed", type=int, default=19)
     given = parser.parse_args()

@@ -67,7 +67,7 @@ def replicate(levels: float | None, find: bool, seed: int, r: int) -> tuple[floa
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=60)
+    parser.add_argument("--replications", type=int, default=48)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")

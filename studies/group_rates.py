@@ -158,7 +158,7 @@ def run(case: str, n: int, value: bool, draws: int, seeds: list[int]) -> str:
 def main() -> None:
     """Read the options and print the table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ask.add_argument("--replications", type=int, default=40)
+    ask.add_argument("--replications", type=int, default=20)
     ask.add_argument("--cases", default=",".join([*REAL, *SIMULATED]))
     ask.add_argument("--sizes", default="300,1500")
     ask.add_argument("--draws", type=int, default=500)

@@ -45,7 +45,7 @@ def run(N: int, n: int, shift: float, seed: int) -> list[tuple[float, float, flo
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=48)
+    parser.add_argument("--replications", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=20261119)
     given = parser.parse_args()
     warnings.simplefilter("ignore", TrueupWarning)  # 1 in 100 random test sets looks odd
-    count = given.replications or {"sizes": 40, "strata": 160}[given.table]
+    count = given.replications or {"sizes": 32, "strata": 160}[given.table]
     seeds = [int(x) for x in np.random.SeedSequence(given.seed).generate_state(count)]
     {"sizes": print_sizes, "strata": print_strata}[given.table](seeds)
 

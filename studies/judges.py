@@ -101,7 +101,7 @@ def replicate(case: Case) -> dict[int, tuple[float, float]]:
 def main() -> None:
     """Read the options and print the table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ask.add_argument("--replications", type=int, default=60)
+    ask.add_argument("--replications", type=int, default=48)
     ask.add_argument("--only", default=",".join(SETS))
     ask.add_argument("--sizes", default="100,500")
     ask.add_argument("--seed", type=int, default=20)

@@ -1,6 +1,6 @@
 """Seven pilots: how much narrower an interval is with the labels that `plan --next` advises.
 
-    python studies/next_labels.py                       # 24 pilots of each kind
+    python studies/next_labels.py                       # 20 pilots of each kind
     python studies/next_labels.py --only cancer --replications 40
 
 Each replication draws a population and a pilot of 100 random units, asks `trueup.plan` which 100 to
@@ -78,7 +78,7 @@ def main() -> None:
     """Print a line for each kind of pilot."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=",".join(PILOTS))
-    parser.add_argument("--replications", type=int, default=24)
+    parser.add_argument("--replications", type=int, default=20)
     parser.add_argument("--seed", type=int, default=19)
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -83,7 +83,7 @@ def run(kind: str, audits: tuple[int, ...], design: str, seed: int) -> list[list
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=60)
+    parser.add_argument("--replications", type=int, default=48)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")

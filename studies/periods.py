@@ -135,7 +135,7 @@ def main() -> None:
     warnings.simplefilter("ignore", tu.TrueupWarning)
     counts = given.table == "counts"
     seeds = np.random.SeedSequence(given.seed).generate_state(
-        given.replications or (60 if counts else 40)
+        given.replications or (48 if counts else 40)
     )
     print(
         f"{len(seeds)} replications: coverage of 95% intervals of levels and of 12-month growth; "

@@ -30,7 +30,7 @@ TABLES: dict[str, dict[str, str | int]] = {
     "totals": {},
     "designs": {
         "only": "rare_cancer,cancer", "designs": "random,by_class,shifted", "sizes": "200",
-        "figures": "totals,counts", "methods": "auto,constrained,naive", "replications": 80,
+        "figures": "totals,counts", "methods": "auto,constrained,naive", "replications": 60,
     },
     "steep": {
         "only": "rising:1.2:1,giants:12:1", "designs": "random", "sizes": "300,1000",
@@ -140,7 +140,7 @@ def main() -> None:
     """Read the options and print a table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ask.add_argument("table", nargs="?", choices=TABLES, default="totals")
-    ask.add_argument("--replications", type=int, default=240)
+    ask.add_argument("--replications", type=int, default=200)
     ask.add_argument("--only", default="imbalanced_20,imbalanced_5,rare_cancer,cancer,wine,iris")
     ask.add_argument("--sizes", default="50,200,500")
     ask.add_argument("--designs", default="random,by_prediction")
