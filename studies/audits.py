@@ -1,8 +1,8 @@
 """Audits that are not random: coverage and error by simulation, through `draw` and `correct`.
 
-    python studies/audits.py                         # 100 replications of each
+    python studies/audits.py                         # 80 replications of some of each kind
     python studies/audits.py --only clusters --replications 400
-    python studies/audits.py --only crossed --groups # regions too, where units were drawn in them
+    python studies/audits.py --only crossed --groups # their regions
 
 `size`: n of 5,000 units drawn with probability proportional to a lognormal y; small units err most.
 `strata`: two strata of 4,500 and 500 units, of which 20 and 200 are drawn (ten to one against their
@@ -10,21 +10,22 @@ sizes); error rates differ. `top`: the 100 largest of 5,000 units (σ = 2) are a
 others. `crossed`: about 300 of 5,000 units drawn within seven regions and three size classes, 21
 strata; of the large units many, all or few, which are predicted wrongly least often or (few) most
 often. `clusters`: clusters of 10 with an intra-class correlation of 0.2. Each with `auto` and the
-design's textbook estimator, `difference`. Printed: coverage of 95% intervals, and RMSE and width in
-per cent of the truth, of the rarest class. With `--groups` also of the regions of `crossed`, in per
-cent of the region: `by` against `difference` in each region. `--only` takes kinds, or names of
-cases with a semicolon after each.
+design's textbook estimator, `difference`, for the rarest class. With `--groups` regions of
+`crossed` instead, in per cent of the region: `by` against `difference` in each region. `--only`
+takes kinds or names of cases, with semicolons between.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from common import spread, with_error
 
 import trueup as tu
 from trueup.verify.populations import clustered, crossed, sized
@@ -106,27 +107,26 @@ def clusters(C: int) -> Make:
     return make
 
 
-def cases() -> Iterator[tuple[str, Make]]:
-    """Return the name of every case, and what makes its tables."""
-    for sigma in (1.0, 1.5, 2.0):
-        for n in (40, 100, 300):
-            yield f"size {sigma:g}, {n}", size(sigma, n)
-    yield "strata", strata
-    yield "top", top
-    for K in (2, 3):
-        for large in ALLOCATIONS:
-            yield f"crossed {K}, {large}", by_region_and_size(K, large)
-    for C in (15, 30, 40):
-        yield f"clusters {C}", clusters(C)
+CASES: dict[str, Make] = {
+    **{f"size {a:g}, {n}": size(a, n) for a in (1.0, 1.5, 2.0) for n in (40, 100, 300)},
+    "strata": strata,
+    "top": top,
+    **{f"crossed {K}, {x}": by_region_and_size(K, x) for K in (2, 3) for x in ALLOCATIONS},
+    **{f"clusters {C}": clusters(C) for C in (15, 30, 40)},
+}
+USUAL = (
+    "size 1, 100", "size 2, 40", "size 2, 300", "strata", "top", "crossed 2, many",
+    "crossed 2, all", "crossed 2, few", "crossed 3, few", "clusters 15", "clusters 40",
+)  # fmt: skip
+"""The cases in the table of docs/designs.md."""
 
 
-def replicate(
-    make: Make, rng: np.random.Generator, groups: bool
-) -> dict[tuple[str, str, str], np.ndarray]:
+def replicate(name: str, groups: bool, seed: int) -> dict[tuple[str, str, str], np.ndarray]:
     """Estimate and limits of the last class as errors relative to the truth: rows of three.
 
     By figure, part and method; parts are the whole and, with `groups`, all regions.
     """
+    rng, make = np.random.default_rng(seed), CASES[name]
     table, audit, s, options = make(rng)
     classes = sorted(set(s))
     while set(audit["true"]) != set(classes):
@@ -162,44 +162,41 @@ def errors(rows: list[dict[str, Any]], truth: Any, size: Any) -> np.ndarray:
 
 
 def main() -> None:
-    """Print a line for each case and figure."""
+    """Print a line for each case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="size,strata,top,crossed,clusters")
-    parser.add_argument("--replications", type=int, default=100)
-    parser.add_argument("--groups", action="store_true")
-    parser.add_argument("--seed", type=int)
+    parser.add_argument("--only", default=";".join(USUAL), help="names with a semicolon between")
+    parser.add_argument("--replications", type=int, default=80)
+    parser.add_argument("--groups", action="store_true", help="regions of crossed audits")
+    parser.add_argument("--seed", type=int, default=19)
     given = parser.parse_args()
-    wanted = set(given.only.split(";" if ";" in given.only else ","))
     warnings.simplefilter("ignore")
-    head = "".join(f" {x:>9s} {'RMSE':>6s} {'width':>6s}" for x in ("auto", "textbook"))
-    print(f"{'case':15s} {'figure':7s}{head}  RMSE auto/textbook")
-    for name, make in cases():
-        kind = name.split()[0]
-        if not {kind, name} & wanted:
-            continue
-        rng = np.random.default_rng(given.seed)
-        groups = given.groups and kind == "crossed"
-        runs = [replicate(make, rng, groups) for _ in range(given.replications)]
-        for figure, part, method in runs[0]:
-            if method == "auto":
-                shown = figure if part == "whole" else part
-                x, y = (
-                    np.concatenate([run[figure, part, m] for run in runs])
-                    for m in ("auto", "difference")
-                )
-                ratio = rmse(x) / rmse(y)
-                print(f"{name:15s} {shown:7s}{said(x)}{said(y)}  {ratio:8.2f}", flush=True)
+    names = [x for x in CASES if {x, x.split()[0]} & set(given.only.split(";"))]
+    part = "regions" if given.groups else "whole"
+    seeds = np.random.SeedSequence(given.seed).generate_state(given.replications)
+    print(f"{given.replications} replications: coverage of 95% intervals; RMSE of `auto` in % "
+          "of the truth, and in\nparts of the textbook's\n")  # fmt: skip
+    print(
+        f"{'':16}"
+        + "counts: auto  textbook     RMSE  parts    totals: auto  textbook     RMSE  parts"
+    )
+    for name in names:
+        runs = spread(partial(replicate, name, given.groups), seeds)
+        line = f"{name:16}"
+        for figure in ("counts", "totals"):
+            x, y = ([run[figure, part, m] for run in runs] for m in ("auto", "difference"))
+            mine, theirs = rmse(x), rmse(y)
+            line += f"  {covered(x)}   {covered(y)} {mine:6.1f} {mine / theirs:6.2f}      "
+        print(line.rstrip(), flush=True)
 
 
-def rmse(x: np.ndarray) -> float:
+def rmse(runs: list[np.ndarray]) -> float:
     """Return the root mean squared error of estimates."""
-    return float(np.sqrt((x[:, 0] ** 2).mean()))
+    return float(np.sqrt((np.concatenate(runs)[:, 0] ** 2).mean()))
 
 
-def said(x: np.ndarray) -> str:
-    """Print coverage, error and width."""
-    covered = ((x[:, 1] <= 0) & (x[:, 2] >= 0)).mean()
-    return f" {covered:9.2f} {rmse(x):6.1f} {(x[:, 2] - x[:, 1]).mean():6.1f}"
+def covered(runs: list[np.ndarray]) -> str:
+    """Return how often intervals held the truth; a replication is one observation."""
+    return with_error([((x[:, 1] <= 0) & (x[:, 2] >= 0)).mean() for x in runs])
 
 
 if __name__ == "__main__":

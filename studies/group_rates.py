@@ -1,7 +1,7 @@
 """Groups whose error rates differ, or do not, with known truth: coverage, width and squared error.
 
-    python studies/group_rates.py --classes 2 --replications 20
-    python studies/group_rates.py --cases cancer,regions,digits,imbalanced --replications 10
+    python studies/group_rates.py
+    python studies/group_rates.py --cases cancer,regions,5:10:2000:20 --replications 100
 
 Simulated: 10 groups of 2,000 and 60 of 300 units whose rows of P are the same, or drawn from
 Dir(100 p) or Dir(20 p). Real classifiers, trained on few units and features of a data set, a new
@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from common import spread, with_error
 
 import trueup as tu
 from trueup.errors import TrueupWarning
@@ -33,11 +35,9 @@ RATES = {
     5: (np.array([6.0, 3.0, 2.0, 2.0, 2.0]), 0.8 * np.eye(5) + 0.02 * CONFUSED),
 }
 REAL = ("cancer", "regions", "digits", "imbalanced")
-METHODS: dict[str, dict[str, str]] = {
-    "by": {},
-    "one P": {"pooling": "complete"},
-    "strata": {"strata": "group"},
-}
+SIMULATED = ("2:10:2000:inf", "2:10:2000:20", "2:60:300:20")
+"""Classes, groups, units in each, and κ: rows of P from Dir(κp), the same if it is inf."""
+METHODS: dict[str, dict[str, str]] = {"by": {}, "one P": {"pooling": "complete"}}
 
 
 class Units(NamedTuple):
@@ -121,12 +121,6 @@ def judge(est: Any, truth: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def cases(K: int) -> list[str]:
-    """Return the names of the simulated populations, as K:B:size:κ."""
-    rates = ("inf", "100", "20")
-    return [f"{K}:{B}:{size}:{k}" for B, size in ((10, 2000), (60, 300)) for k in rates]
-
-
 def population(case: str, rng: np.random.Generator) -> Units:
     """Make the population of a case."""
     if case in REAL:
@@ -135,80 +129,56 @@ def population(case: str, rng: np.random.Generator) -> Units:
     return simulated(int(K), int(B), int(size), float(kappa), rng)
 
 
-def run(case: str, n: int, value: bool, seeds: list[int], methods: list[str], draws: int) -> str:
-    """Return a line: coverage with its standard error, and width and MSE against others."""
-    runs = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        found = population(case, rng)
-        same = int(rng.integers(2**32))
-        runs.append(
-            {
-                m: judge(*answer(found, value, n, np.random.default_rng(same), draws=draws,
-                                 **METHODS[m]))
-                for m in methods
-            }
-        )  # fmt: skip
+def replicate(case: str, n: int, value: bool, draws: int, seed: int) -> dict[str, dict]:
+    """Judge every method on one population and test set."""
+    rng = np.random.default_rng(seed)
+    found = population(case, rng)
+    same = int(rng.integers(2**32))
+    return {
+        m: judge(*answer(found, value, n, np.random.default_rng(same), draws=draws, **options))
+        for m, options in METHODS.items()
+    }
+
+
+def run(case: str, n: int, value: bool, draws: int, seeds: list[int]) -> str:
+    """Return the cells of a line: coverage with its standard error, width and MSE."""
+    runs = spread(partial(replicate, case, n, value, draws), seeds)
     # groups of one replication share a test set: they are one observation of coverage
-    cover = {m: np.array([r[m]["cover"].mean() for r in runs]) for m in methods}
+    cover = {m: [r[m]["cover"].mean() for r in runs] for m in METHODS}
     width, mse = (
-        {m: float(np.mean([r[m][x].mean() for r in runs])) for m in methods}
+        {m: float(np.mean([r[m][x].mean() for r in runs])) for m in METHODS}
         for x in ("width", "median")
     )
-    line = f"{case:<15} {n:>5} {'totals' if value else 'counts':<7}"
-    for m in methods:
-        error = cover[m].std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.nan
-        line += f" {cover[m].mean():6.3f} ±{error:.3f}"
-        line += f" {width[m] / width['one P']:5.2f} {mse[m] / mse['one P']:5.2f} "
-    best = min(mse[m] for m in methods if m != "by") if len(methods) > 1 else mse["by"]
-    return f"{line} {mse['by'] / best:5.2f}"
-
-
-def print_rates(
-    names: list[str],
-    sizes: list[int],
-    whats: list[str],
-    replications: int,
-    seed: int,
-    methods: list[str],
-    draws: int = 1000,
-) -> None:
-    """Print the table."""
-    print(
-        f"{replications} replications, seed {seed}. For each method: coverage of 95% intervals and"
+    return (
+        f"{with_error(cover['by']):>12} {with_error(cover['one P']):>11}"
+        f" {width['by'] / width['one P']:5.2f} {mse['by'] / mse['one P']:5.2f}"
     )
-    print(
-        "its standard error, mean width and MSE against one P's; last: MSE of `by` against the best"
-    )
-    print(f"{'case':<15} {'n':>5} {'what':<7}", *(f"{m:>26}" for m in methods))
-    for case in names:
-        for n in sizes:
-            for what in whats:
-                mine = np.random.SeedSequence([seed, n, *case.encode(), what == "totals"])
-                seeds = [int(x) for x in mine.generate_state(replications)]
-                print(run(case, n, what == "totals", seeds, methods, draws), flush=True)
 
 
 def main() -> None:
     """Read the options and print the table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ask.add_argument("--replications", type=int, default=20)
-    ask.add_argument("--classes", type=int, choices=[2, 5], help="simulated populations only")
-    ask.add_argument("--cases", help="K:groups:units:κ (κ: 20, 100, inf), or names of real ones")
+    ask.add_argument("--cases", default=",".join([*REAL, *SIMULATED]))
     ask.add_argument("--sizes", default="300,1500")
-    ask.add_argument("--figures", default="counts,totals")
-    ask.add_argument("--methods", default="by,one P", help='also "strata"')
-    ask.add_argument("--draws", type=int, default=1000)
-    ask.add_argument("--seed", type=int, default=None)
+    ask.add_argument("--draws", type=int, default=500)
+    ask.add_argument("--seed", type=int, default=20261119)
     given = ask.parse_args()
     warnings.simplefilter("ignore", TrueupWarning)  # 1 in 100 random test sets looks odd
-    names = [*REAL, *cases(2), *cases(5)] if given.classes is None else cases(given.classes)
-    names = given.cases.split(",") if given.cases else names
-    seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
-    print_rates(
-        names, [*map(int, given.sizes.split(","))], given.figures.split(","),
-        given.replications, seed, given.methods.split(","), given.draws,
-    )  # fmt: skip
+    print(
+        f"{given.replications} replications: coverage of 95% intervals with `by` and with one P; "
+        "width and MSE of `by`\nin parts of those with one P\n"
+    )
+    print(f"{'':20}{'counts: by':>13} {'one P':>9} {'width':>8} {'MSE':>4}", end="")
+    print(f"{'totals: by':>14} {'one P':>9} {'width':>8} {'MSE':>4}")
+    for case in given.cases.split(","):
+        for n in map(int, given.sizes.split(",")):
+            line = f"{case:<15} {n:>5}"
+            for value in (False, True):
+                mine = np.random.SeedSequence([given.seed, n, *case.encode(), value])
+                seeds = [int(x) for x in mine.generate_state(given.replications)]
+                line += run(case, n, value, given.draws, seeds)
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,22 @@
 """Groups and strata on data whose truth is known: coverage, width and mean squared error.
 
-    python studies/groups.py --replications 50
-    python studies/groups.py --only differ --replications 40 --classes 2
+    python studies/groups.py sizes
+    python studies/groups.py strata
 
 Sizes: 40 groups each of 5, 20, 100, 500 and 2,000 units whose base rates differ, lognormal values
-that are larger in the rarer classes, and a random test set of 500. Differ: `group_rates.py`, which
-has more options. Strata: 10 strata whose error rates differ, with 30 test units each.
+that are larger in the rarer classes, and a random test set of 500; tied: large groups have other
+base rates than small ones. Strata: 10 strata whose error rates differ, 30 test units each.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from functools import partial
 
 import numpy as np
-from group_rates import REAL, answer, cases, judge, print_rates, units
+from common import ratio, spread, with_error
+from group_rates import answer, judge, units
 
 import trueup as tu
 from trueup.aggregate.allocation import allocate
@@ -43,9 +45,9 @@ RATES = {
 }
 
 
-def replicate(K: int, value: bool, rng: np.random.Generator, tied: bool) -> dict[str, np.ndarray]:
+def replicate(K: int, value: bool, tied: bool, seed: int) -> dict[str, np.ndarray]:
     """One replication of groups of five sizes, with the classical estimates beside it."""
-    a, P = RATES[K]
+    rng, (a, P) = np.random.default_rng(seed), RATES[K]
     size = np.repeat(SIZES, EACH)
     base = rng.dirichlet(a, len(size))
     if tied:  # large groups have other base rates than small ones
@@ -60,27 +62,33 @@ def replicate(K: int, value: bool, rng: np.random.Generator, tied: bool) -> dict
     }
 
 
-def print_sizes(K: int, replications: int, rng: np.random.Generator, tied: bool = False) -> None:
-    """Print one table for counts and one for totals."""
-    for value in (False, True):
-        runs = [replicate(K, value, rng, tied) for _ in range(replications)]
-        stacked = {name: np.array([run[name] for run in runs]) for name in runs[0]}
-        note = ", base rates tied to size" if tied else ""
-        what = "totals" if value else "counts"
-        print(f"\nK = {K}, {what}{note}, {replications} replications")
-        names = ("median", "mean", "naive", "inverse", "calibrated")
-        print(f"{'units':>6} {'cover':>7} {'±':>6}", *(f"{name:>11}" for name in names))
-        for i, size in enumerate(SIZES):
-            rows = slice(i * EACH, (i + 1) * EACH)
-            cover = stacked["cover"][:, rows].mean(axis=(1, 2))  # groups of one run share P's error
-            error = cover.std(ddof=1) / np.sqrt(len(cover))
-            mse = [stacked[name][:, rows].mean() for name in names]
-            print(f"{size:6,} {cover.mean():7.3f} {error:6.3f}", *(f"{x:11.4g}" for x in mse))
+def print_sizes(seeds: list[int]) -> None:
+    """Print a line for counts and one for totals, of two and four classes."""
+    print(
+        f"{len(seeds)} replications: coverage of 95% intervals, and MSE of the mean in parts of "
+        "that of the\nbest of naive, inverted and calibrated figures; groups of each size\n"
+    )
+    print(" " * 17 + "".join(f"{f'{size:,} units':^17}" for size in SIZES).rstrip())
+    for K, tied in ((2, False), (2, True), (4, False)):
+        for value in (False, True):
+            runs = spread(partial(replicate, K, value, tied), seeds)
+            line = f"K={K} {'totals' if value else 'counts'}{', tied' if tied else ''}"
+            line = f"{line:17}"
+            for i in range(len(SIZES)):
+                own = slice(i * EACH, (i + 1) * EACH)
+                # groups of one run share P's error
+                cover = with_error([run["cover"][own].mean() for run in runs])
+                mean, *others = (
+                    np.mean([run[name][own].mean() for run in runs])
+                    for name in ("mean", "naive", "inverse", "calibrated")
+                )
+                line += f"{cover} {mean / min(others):4.2f}  "
+            print(line.rstrip(), flush=True)
 
 
-def replicate_strata(rng: np.random.Generator, kappa: float) -> dict[str, np.ndarray]:
+def replicate_strata(kappa: float, seed: int) -> dict[str, np.ndarray]:
     """10 strata of 5,000 units, whose error rates differ, with 30 test units each."""
-    J, N, n = 10, 5000, 30
+    J, N, n, rng = 10, 5000, 30, np.random.default_rng(seed)
     q = rng.beta(0.05 * kappa, 0.95 * kappa, J)
     p = rng.beta(0.15 * kappa, 0.85 * kappa, J)
     P = np.stack([np.stack([1 - q, q], axis=1), np.stack([p, 1 - p], axis=1)], axis=1)
@@ -118,44 +126,38 @@ def replicate_strata(rng: np.random.Generator, kappa: float) -> dict[str, np.nda
     return out
 
 
-def print_strata(replications: int, rng: np.random.Generator, kappa: float) -> None:
-    """Print mean squared error and coverage of each kind of pooling."""
-    runs = [replicate_strata(rng, kappa) for _ in range(replications)]
-    print(f"\n10 strata, 30 test units each, true κ = {kappa:g}, {replications} replications")
-    print(f"{'pooling':<9} {'MSE':>9} {'cover':>7} {'MSE of sum':>11} {'cover':>7}")
-    for name in POOLINGS:
-        parts = [np.mean([r[k] for r in runs]) for k in (name, (name, "cover"))]
-        sums = [np.mean([r[name, k] for r in runs]) for k in ("sum", "sum cover")]
-        print(f"{name:<9} {parts[0]:9.4g} {parts[1]:7.3f} {sums[0]:11.4g} {sums[1]:7.3f}")
-    print(f"{'naive':<9} {np.mean([r['naive'] for r in runs]):9.4g}")
-    print("median learned κ per row:", np.median([r["kappa"] for r in runs], axis=0).round(1))
+def print_strata(seeds: list[int]) -> None:
+    """Print coverage of each kind of pooling, and the MSE of partial pooling against the others."""
+    print(
+        f"{len(seeds)} replications: coverage of 95% intervals of strata, and MSE of partial "
+        "pooling in parts of\nthat of the others, for strata and for their sum\n"
+    )
+    print(" " * 8 + "".join(f"{name:>12}" for name in POOLINGS), end="")
+    print("   /none       /complete   sum: /none  /complete")
+    for kappa in (10.0, 30.0, 100.0):
+        runs = spread(partial(replicate_strata, kappa), seeds)
+        line = f"κ = {kappa:<4g}"
+        line += "".join(f"{with_error([r[m, 'cover'].mean() for r in runs]):>12}" for m in POOLINGS)
+        for part in ("strata", "sum"):
+            mse = {
+                m: [np.mean(r[m] if part == "strata" else r[m, "sum"]) for r in runs]
+                for m in POOLINGS
+            }
+            line += "".join(f"  {ratio(mse['partial'], mse[m])}" for m in ("none", "complete"))
+        print(line, flush=True)
 
 
 def main() -> None:
-    """Print the tables of docs/studies.md."""
+    """Print a table of docs/studies.md."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--replications", type=int, default=50)
-    parser.add_argument("--only", choices=["2", "4", "tied", "differ", "strata"])
-    parser.add_argument("--classes", type=int, choices=[2, 5], help="of --only differ")
-    parser.add_argument("--methods", default="by,one P", help='of --only differ; also "strata"')
-    options = parser.parse_args()
+    parser.add_argument("table", choices=["sizes", "strata"])
+    parser.add_argument("--replications", type=int)
+    parser.add_argument("--seed", type=int, default=20261119)
+    given = parser.parse_args()
     warnings.simplefilter("ignore", TrueupWarning)  # 1 in 100 random test sets looks odd
-    seed = np.random.SeedSequence().entropy
-    print(f"seed {seed}")
-    rng = np.random.default_rng(seed)
-    if options.only in (None, "2"):
-        print_sizes(2, options.replications, rng)
-    if options.only in (None, "4"):
-        print_sizes(4, options.replications, rng)
-    if options.only in (None, "tied"):
-        print_sizes(2, options.replications, rng, tied=True)
-    if options.only in (None, "differ"):
-        names = [*REAL, *cases(2), *cases(5)] if options.classes is None else cases(options.classes)
-        methods, seed = options.methods.split(","), int(rng.integers(2**32))
-        print_rates(names, [300, 1500], ["counts", "totals"], options.replications, seed, methods)
-    if options.only in (None, "strata"):
-        for kappa in (10.0, 30.0, 100.0):
-            print_strata(options.replications, rng, kappa)
+    count = given.replications or {"sizes": 32, "strata": 160}[given.table]
+    seeds = [int(x) for x in np.random.SeedSequence(given.seed).generate_state(count)]
+    {"sizes": print_sizes, "strata": print_strata}[given.table](seeds)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Periods with a score: error and coverage against predicted classes alone.
 
-    python studies/period_scores.py [--replications 40] [--seed 0]
+    python studies/period_scores.py
 
 Twelve months of 2,000 units whose base rate walks, audits of 200 units in the months named. `judge`
 has log odds 2.6 apart between the classes, with noise; `digits` is a logistic regression on
@@ -11,9 +11,11 @@ and of the change from the first month to the last; and how often intervals cove
 
 import argparse
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from common import ratio, spread, with_error
 
 import trueup as tu
 
@@ -81,20 +83,25 @@ def run(kind: str, audits: tuple[int, ...], design: str, seed: int) -> list[list
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=40)
+    parser.add_argument("--replications", type=int, default=48)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("                          levels                         change")
-    print("case    audits  design    error  width  cover            error  width  cover")
+    print(
+        f"{asked.replications} replications: MSE with the score in parts of that without; covers\n"
+    )
+    print("                          levels                              change")
+    print(
+        "case    audits  design    MSE        covers without  with     MSE        without    with"
+    )
     for kind, audits, design in CASES:
-        each = [run(kind, audits, design, asked.seed + i) for i in range(asked.replications)]
-        (e0, c0, w0, f0, d0, x0), (e1, c1, w1, f1, d1, x1) = np.mean(each, axis=0)
-        print(
-            f"{kind:7} {','.join(map(str, audits)):7} {design:9} {e1 / e0:.2f}   {w1 / w0:.2f}   "
-            f"{c0:.3f} → {c1:.3f}    {f1 / f0:.2f}   {x1 / x0:.2f}   {d0:.3f} → {d1:.3f}",
-            flush=True,
-        )
+        seeds = range(asked.seed, asked.seed + asked.replications)
+        each = np.array(spread(partial(run, kind, audits, design), seeds)).transpose(1, 2, 0)
+        line = f"{kind:7} {','.join(map(str, audits)):7} {design:9}"
+        for k, wide in ((0, 15), (3, 10)):
+            line += f" {ratio(each[1, k], each[0, k]):10} {with_error(each[0, k + 1]):{wide}}"
+            line += f" {with_error(each[1, k + 1])}"
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """One audit or two, 24 months: how well levels and 12-month growth are known.
 
-    python studies/periods.py [--replications 40] [--only constant] [--classes 2]
-    python studies/periods.py --values same season --only constant jump [...]
+    python studies/periods.py                # counts
+    python studies/periods.py totals
 
 Months of 2,000 units; the audit is of 200 in month 6, or of 100 each in months 6 and 18. Base rates
 are constant, trending, seasonal or jumping; error rates are constant, or drift (the recall of the
@@ -10,7 +10,7 @@ first class falls by 0.8 points a month). Printed are the coverage of 95% interv
 naive; calibration carried over (Pr(true | predicted) of the audit); inversion (P of the audit); and
 the audited month's calibrated level plus inverted changes, as in Kloos (2021).
 
-With --values it is totals: lognormal values, in the first class three times as large and more
+Totals have lognormal values, in the first class three times as large and more
 spread, that stay as they are (same), rise by 3% a month in all classes (rising) or in the first
 alone (first), or are 1.8 times as large in November and December (season).
 """
@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from common import spread, with_error
 from numpy.typing import NDArray
 
 import trueup as tu
@@ -78,65 +80,81 @@ def growths(x: Floats) -> Floats:
     return np.asarray(x[..., 12:, :] / np.maximum(x[..., :-12, :], 1.0) - 1)
 
 
-def study(
-    kind: str, K: int, audits: dict[int, int], valued: str | None, replications: int, seed: int
-) -> str:
-    """Run one setting; return its row."""
+def replicate(
+    kind: str, K: int, audits: dict[int, int], valued: str | None, seed: int
+) -> tuple[list[float], list[tuple[float, float]]]:
+    """Return coverage of levels and growth, and both squared errors of ours and the others."""
     rng = np.random.default_rng(seed)
-    covered, errors = [], []
-    for _ in range(replications):
-        s, s_hat, where = one_series(kind, K, audits, rng)
-        month, y = np.repeat(np.arange(MONTHS), UNITS), values(valued, s, rng)
-        table = pa.table({"month": month, "predicted": s_hat.ravel(), "y": y.ravel()})
-        if valued is None:
-            table = table.drop_columns("y")
-        rows = np.concatenate([UNITS * t + i for t, i in where.items()])
-        test = table.take(rows).append_column("true", pa.array(s.ravel()[rows]))
-        est = tu.correct(
-            table, test, period="month", classes=list(range(K)), draws=2000,
-            value=valued and "y", seed=int(rng.integers(2**31)),
-        )  # fmt: skip
-        assert est.groups is not None
-        u = est.groups.draws
-        v, v_hat = (np.stack([np.bincount(x[t], y[t], K) for t in range(MONTHS)])
-                    for x in (s, s_hat))  # fmt: skip
-        inside = []
-        for draws, truth in ((u, v), (growths(u), growths(v))):
-            low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-            inside.append(float(((low <= truth) & (truth <= high)).mean()))
-        covered.append(inside)
-        every = {"ours": np.median(u, axis=0)} | others(K, s, s_hat, where, v_hat)
-        errors.append(
-            [(((x - v) ** 2).mean(), np.median((growths(x) - growths(v)) ** 2))
-             for x in every.values()]
-        )  # fmt: skip
-    cover, mse = np.mean(covered, axis=0), np.mean(errors, axis=0)
-    ratios = mse[0] / mse[1:]
-    return f"{cover[0]:.3f} {cover[1]:.3f}   " + "  ".join(
-        " ".join(f"{x:5.2f}" for x in ratios[:, j]) for j in (0, 1)
+    s, s_hat, where = one_series(kind, K, audits, rng)
+    month, y = np.repeat(np.arange(MONTHS), UNITS), values(valued, s, rng)
+    table = pa.table({"month": month, "predicted": s_hat.ravel(), "y": y.ravel()})
+    if valued is None:
+        table = table.drop_columns("y")
+    rows = np.concatenate([UNITS * t + i for t, i in where.items()])
+    test = table.take(rows).append_column("true", pa.array(s.ravel()[rows]))
+    est = tu.correct(
+        table, test, period="month", classes=list(range(K)), draws=2000,
+        value=valued and "y", seed=int(rng.integers(2**31)),
+    )  # fmt: skip
+    assert est.groups is not None
+    u = est.groups.draws
+    v, v_hat = (np.stack([np.bincount(x[t], y[t], K) for t in range(MONTHS)])
+                for x in (s, s_hat))  # fmt: skip
+    inside = []
+    for draws, truth in ((u, v), (growths(u), growths(v))):
+        low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+        inside.append(float(((low <= truth) & (truth <= high)).mean()))
+    every = {"ours": np.median(u, axis=0)} | others(K, s, s_hat, where, v_hat)
+    return inside, [
+        (float(((x - v) ** 2).mean()), float(np.median((growths(x) - growths(v)) ** 2)))
+        for x in every.values()
+    ]
+
+
+def cells(found: list[tuple[list[float], list[tuple[float, float]]]]) -> str:
+    """Return the cells of one audit: coverage, and our MSE against naive and Kloos."""
+    # months of a series share its audit: a series is one observation
+    cover, mse = np.array([x[0] for x in found]), np.mean([x[1] for x in found], axis=0)
+    _, naive, _, _, kloos = mse
+    return "".join(
+        f"  {with_error(cover[:, k])} "
+        + " ".join(f"{mse[0, k] / x[k]:4.2f}" for x in (naive, kloos))
+        for k in (0, 1)
     )
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=40)
-    parser.add_argument("--only", choices=KINDS, nargs="+", default=KINDS)
-    parser.add_argument("--classes", type=int, choices=(2, 4, 8, 15))
-    parser.add_argument("--values", choices=VALUES, nargs="+", default=[None])
+    parser.add_argument("table", nargs="?", choices=["counts", "totals"], default="counts")
+    parser.add_argument("--replications", type=int)
+    parser.add_argument("--only", choices=KINDS, nargs="+")
+    parser.add_argument("--classes", type=int, nargs="+")
     parser.add_argument("--seed", type=int, default=2021)
     given = parser.parse_args()
     warnings.simplefilter("ignore", tu.TrueupWarning)
-    names = "naive carr. inv. kloos"
-    kinds = "base rates" if given.values == [None] else "shares, values  "
-    print(f"K {kinds} audit         level growth  level: {names}   growth: {names}")
-    for K in (2, 4) if given.classes is None else (given.classes,):
-        for valued, kind, (name, audits) in product(given.values, given.only, AUDITS.items()):
-            if kind == "drift" and len(audits) == 1:
-                continue
-            row = study(kind, K, audits, valued, given.replications, given.seed)
-            label = f"{kind:10s}" if valued is None else f"{kind + ', ' + valued:16s}"
-            print(f"{K} {label} {name:13s} {row}", flush=True)
+    counts = given.table == "counts"
+    seeds = np.random.SeedSequence(given.seed).generate_state(
+        given.replications or (48 if counts else 40)
+    )
+    print(
+        f"{len(seeds)} replications: coverage of 95% intervals of levels and of 12-month growth; "
+        "MSE in\nparts of that of naive figures and of Kloos\n"
+    )
+    print(f"{'':21}" + "".join(f"{f'audit of {name}':42}" for name in AUDITS).rstrip())
+    head = "  level    /naive kloo" + "  growth   /naive kloo"
+    print(f"{'':21}" + head * len(AUDITS))
+    for K in given.classes or ((2, 4) if counts else (2,)):
+        for valued, kind in product(
+            (None,) if counts else VALUES, given.only or (KINDS if counts else ("constant", "jump"))
+        ):
+            line = f"K={K} {kind}{f', {valued}' if valued else ''}".ljust(21)
+            for audits in AUDITS.values():
+                if kind == "drift" and len(audits) == 1:
+                    line += " " * 42
+                else:
+                    line += cells(spread(partial(replicate, kind, K, audits, valued), seeds))
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Totals and counts with real classifiers, every method side by side, through `trueup.correct`.
 
-    python studies/real_classifiers.py                          # all tables, an hour or two
-    python studies/real_classifiers.py --short                  # the form that CI runs
+    python studies/real_classifiers.py                # totals; also: designs, steep
+    python studies/real_classifiers.py --short        # the form that CI runs
     python studies/real_classifiers.py --only cancer,wine --sizes 200 --replications 200
 
 A classifier is trained on few units and features of a data set of scikit-learn; the units that it
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -26,14 +26,18 @@ import trueup
 from trueup.paper.webshops import predict, webshops
 from trueup.verify.populations import audit, learned, valued
 
-REAL = ("cancer", "rare_cancer", "wine", "iris", "digits", "imbalanced_5", "imbalanced_20")
-SIMULATED = tuple(
-    f"{what}:{factor}:{sigma}"
-    for what, factor in (("error", 3), ("error", 0.3), ("class", 100), ("class", 0.02))
-    for sigma in (1, 2)
-)
-METHODS = ("auto", "constrained", "difference", "calibrated", "inverse", "test_set", "naive")
-DESIGNS = ("random", "by_prediction", "by_class", "shifted")
+TABLES: dict[str, dict[str, str | int]] = {
+    "totals": {},
+    "designs": {
+        "only": "rare_cancer,cancer", "designs": "random,by_class,shifted", "sizes": "200",
+        "figures": "totals,counts", "methods": "auto,constrained,naive", "replications": 60,
+    },
+    "steep": {
+        "only": "rising:1.2:1,giants:12:1", "designs": "random", "sizes": "300,1000",
+        "methods": "auto,difference", "replications": 200,
+    },
+}  # fmt: skip
+"""Tables of docs/studies.md: what each has other than the defaults."""
 
 
 class Population(NamedTuple):
@@ -114,61 +118,80 @@ def replicate(case: Case) -> dict[str, Outcome]:
     return found
 
 
-def study(
-    cases: list[Case], replications: int, seed: int, workers: int | None = None
-) -> Iterator[str]:
-    """Yield a line of the table for each case."""
-    seeds = np.random.SeedSequence(seed).generate_state(replications)
-    with ProcessPoolExecutor(workers) as pool:
-        for case in cases:
-            jobs = [case._replace(seed=int(s)) for s in seeds]
-            found = list(pool.map(replicate, jobs))
-            cells = []
-            for method in case.methods:
-                mine = [x[method] for x in found if method in x]
-                if len(mine) < replications / 2:
-                    cells.append("–")
-                    continue
-                rmse = 100 * np.sqrt(np.mean([x.error**2 for x in mine], axis=0)).mean()
-                cover = np.mean([x.covered for x in mine], axis=0)
-                warned = np.mean([x.warned for x in mine])
-                told = f" / w{warned:.2f}" if warned else ""
-                cells.append(f"{rmse:.2f} / {cover.mean():.2f} / {cover.min():.2f}{told}")
-            what = "counts" if case.counts else "totals"
-            yield f"| {case.name}, {what}, {case.design}, {case.n} | " + " | ".join(cells) + " |"
+def study(case: Case, seeds: list[int], pool: ProcessPoolExecutor) -> dict[str, list[Outcome]]:
+    """Return the outcomes of every method that answered at least half of the time."""
+    found = list(pool.map(replicate, [case._replace(seed=seed) for seed in seeds]))
+    each = {m: [x[m] for x in found if m in x] for m in case.methods}
+    return {m: mine for m, mine in each.items() if len(mine) >= len(seeds) / 2}
+
+
+def summary(found: list[Outcome]) -> tuple[float, str, float, float]:
+    """Return the RMSE in % of the grand total, a text, the coverage and its standard error."""
+    rmse = float(100 * np.sqrt(np.mean([x.error**2 for x in found], axis=0)).mean())
+    # classes share a test set: a replication is one observation
+    cover = np.array([x.covered.mean() for x in found])
+    worst = np.mean([x.covered for x in found], axis=0).min()
+    warned = 100 * np.mean([x.warned for x in found])
+    text = f"{cover.mean():7.2f} {worst:.2f} {warned:3.0f}%"
+    return rmse, text, float(cover.mean()), float(cover.std() / np.sqrt(len(cover)))
 
 
 def main() -> None:
-    """Read the options and print the tables."""
+    """Read the options and print a table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ask.add_argument("table", nargs="?", choices=TABLES, default="totals")
     ask.add_argument("--replications", type=int, default=200)
-    ask.add_argument("--only", default=",".join([*REAL, "webshops", *SIMULATED]))
+    ask.add_argument("--only", default="imbalanced_20,imbalanced_5,rare_cancer,cancer,wine,iris")
     ask.add_argument("--sizes", default="50,200,500")
-    ask.add_argument("--designs", default=",".join(DESIGNS))
-    ask.add_argument("--methods", default=",".join(METHODS))
-    ask.add_argument("--figures", default="totals,counts")
-    ask.add_argument("--seed", type=int, default=None)
+    ask.add_argument("--designs", default="random,by_prediction")
+    ask.add_argument("--methods", default="auto,difference,calibrated,test_set")
+    ask.add_argument("--figures", default="totals")
+    ask.add_argument("--seed", type=int, default=20261119)
     ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
     ask.add_argument("--short", action="store_true", help="two sets, n = 200, 20 replications")
+    ask.set_defaults(**TABLES[ask.parse_known_args()[0].table])
     given = ask.parse_args()
     if given.short:
         given.only, given.sizes, given.designs = "cancer,iris", "200", "random,by_class"
-        given.figures, given.replications = "totals", 20
-    seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
-    methods = tuple(given.methods.split(","))
-    cases = [
-        Case(name, int(n), design, methods, figure == "counts", 0)
-        for figure in given.figures.split(",")
-        for design in given.designs.split(",")
-        for n in given.sizes.split(",")
-        for name in given.only.split(",")
-    ]
-    print(f"RMSE in % of the grand total (mean over classes) / coverage of 95% intervals / that of "
-          f"the worst class / w: part of answers that warn. {given.replications} replications, "
-          f"seed {seed}.\n")  # fmt: skip
-    print(f"| data, figure, design, n | {' | '.join(methods)} |\n|{'---|' * (len(methods) + 1)}")
-    for line in study(cases, given.replications, seed, given.workers):
-        print(line, flush=True)
+        given.replications = 20
+    methods, sizes = tuple(given.methods.split(",")), [int(n) for n in given.sizes.split(",")]
+    seeds = np.random.SeedSequence(given.seed).generate_state(given.replications).tolist()
+    alone = len(sizes) == 1  # then there is space for more columns
+    print(
+        f"{methods[0]}, {given.figures}, {given.replications} replications: coverage of 95% "
+        "intervals (mean over classes), of the\nworst class, answers that warn; RMSE "
+        f"{'in % of the grand total, and ' if alone else ''}in parts of that of "
+        f"{'others' if alone else 'the best of ' + ', '.join(methods[1:])}\n"
+    )
+    rows = [*product(*(x.split(",") for x in (given.figures, given.designs, given.only)))]
+    few = len(given.figures.split(",")) > 1
+    labels = [", ".join(row if few else row[1:]) for row in rows]
+    label, names = max(map(len, labels)), methods[1:] if alone else ("best",)
+    print(" " * label + "".join(f"   n = {n:,}".ljust(24) for n in sizes).rstrip())
+    head = " covers worst warn " + ("   RMSE" if alone else "")
+    head += "".join(f" /{name[:4]}" for name in names)
+    print(" " * label + (head * len(sizes)).rstrip())
+    ratios, covers, errors = [], [], []
+    with ProcessPoolExecutor(given.workers) as pool:
+        for text, (figure, design, name) in zip(labels, rows, strict=True):
+            line = text.ljust(label)
+            for n in sizes:
+                case = Case(name, n, design, methods, figure == "counts", 0)
+                each = {m: summary(found) for m, found in study(case, seeds, pool).items()}
+                rmse, said, covered, error = each.pop(methods[0])
+                ratio = {m: rmse / x[0] for m, x in each.items()}
+                ratio["best"] = max(ratio.values(), default=np.nan)
+                ratios.append(ratio["best"])
+                covers.append(covered)
+                errors.append(error)
+                line += said + (f" {rmse:6.2f}" if alone else "")
+                line += "".join(f" {ratio[m]:5.2f}" if m in ratio else "     –" for m in names)
+            print(line, flush=True)
+    print(
+        f"\n{methods[0]} has the smallest error in {sum(x <= 1 + 1e-9 for x in ratios)} of "
+        f"{len(ratios)} cases ({min(ratios):.2f} to {max(ratios):.2f} of the next best's).\n"
+        f"Its intervals cover {min(covers):.2f} to {max(covers):.2f}, ± {max(errors):.2f} or less."
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Do the intervals cover, and is the answer better than the paper's? Printed as tables.
 
-python studies/totals.py                        everything, 1,000 replications (about 20 minutes)
+python studies/totals.py                        everything, about 20 minutes of processor time
 python studies/totals.py --replications 200     quicker
 python studies/totals.py --only webshops        one table: webshops, classes, shifted
 python studies/totals.py --only classes --tau 1e6    class means not tied to the population's
@@ -187,6 +187,15 @@ def binomial_error(count: int) -> float:
 
 
 PAPER = {"noise": False, "design": "random"}
+SHOWN = {
+    "auto": ("auto totals", "estimate"),
+    "auto, counts": ("auto counts", "estimate"),
+    "the paper's median": ("constrained jeffreys", "estimate"),
+    "the paper's mean": ("constrained jeffreys", "mean"),
+    "bayes jeffreys": ("bayes jeffreys", "estimate"),
+    **{x: (x, "estimate") for x in ("inverse", "calibrated", "difference", "test_set", "naive")},
+}
+"""Lines of the table of webshops: a call, and its median or mean."""
 
 
 def study_webshops(count: int, seed: int) -> int:
@@ -197,46 +206,37 @@ def study_webshops(count: int, seed: int) -> int:
         "auto totals": (True, {}),
         "auto counts": (False, {}),
         "inverse": (True, {"method": "inverse", "design": "random"}),
-        "bayes uniform": (True, {"method": "bayes", "prior": "uniform", **PAPER}),
         "bayes jeffreys": (True, {"method": "bayes", "prior": "jeffreys", **PAPER}),
-        "constrained uniform": (True, {"method": "constrained", "prior": "uniform", **PAPER}),
         "constrained jeffreys": (True, {"method": "constrained", "prior": "jeffreys", **PAPER}),
         "naive": (True, {"method": "naive"}),
         "calibrated": (True, {"method": "calibrated"}),
         "difference": (True, {"method": "difference"}),
         "test_set": (True, {"method": "test_set"}),
     }
-    print(f"Webshops (N=18,939, β₁=0.075, p=q=0.05), random test set, {count:,} replications")
-    print(f"MSE ×1e15 of the webshops' turnover; coverage of 95% ±{binomial_error(count):.3f}\n")
-    bad = 0
-    for n in (50, 200, 2000):
+    print(f"Webshops (N=18,939, β₁=0.075, p=q=0.05), random test set, {count:,} replications:")
+    print(
+        "RMSE in % of the webshops' turnover (counts: number); coverage of 95% intervals, "
+        f"±{binomial_error(count):.3f};\nreplications without an answer, if any\n"
+    )
+    sizes, rows, bad = (50, 200, 2000), dict.fromkeys(SHOWN, ""), 0
+    for n in sizes:
         answers = replications(Job(population, n, methods), count, seed + n)
-        print(f"n = {n:,}".ljust(40) + "MSE mean  MSE median  coverage  failed")
-        table = {}
-        for label in methods:
-            truth = v if label == "auto counts" else u
-            by = {point: judge(answers, label, truth, point) for point in ("mean", "estimate")}
-            table[label] = by
-            bad += by["estimate"]["impermissible"] if label.startswith("auto") else 0
-            scale = 1 if label == "auto counts" else 1e15
-            mean, median = (by[point]["mse"][0] / scale for point in ("mean", "estimate"))
-            cover = by["estimate"]["coverage"][0]
-            shown = f"{mean:8.3g}" if np.isfinite(mean) else "       –"
-            covered = f"{cover:8.3f}" if label != "naive" else "       –"
-            failed = by["estimate"]["failed"]
-            print(f"  {label}".ljust(40) + f"{shown}  {median:10.3g}  {covered}  {failed:6}")
-        ours = table["auto totals"]["estimate"]["mse"][0]
-        paper = table["constrained jeffreys"]
-        print(f"  auto / paper's mean {ours / paper['mean']['mse'][0]:.2f}".ljust(40), end="")
-        print(f"auto / paper's median {ours / paper['estimate']['mse'][0]:.2f}")
-        rivals = {k: np.nanmin([x[p]["mse"][0] for p in x]) for k, x in table.items()}
-        rivals = {k: m for k, m in rivals.items() if not k.startswith("auto")}
-        best = min(rivals, key=lambda k: rivals[k])
-        print(f"  auto / the best other ({best}) {ours / rivals[best]:.2f}\n")
+        for label, (name, point) in SHOWN.items():
+            truth = v if name == "auto counts" else u
+            found = judge(answers, name, truth, point)
+            bad += found["impermissible"] if label.startswith("auto") else 0
+            error = 100 * np.sqrt(found["mse"][0]) / truth[0]
+            covers = "–" if name == "naive" else f"{found['coverage'][0]:.3f}"
+            rows[label] += f"{error:9.1f} {covers:>7} {found['failed'] or '':>4}"
+    print(" " * 22 + "".join(f"{f'n = {n:,}':>17}     " for n in sizes).rstrip())
+    print(" " * 22 + ("     RMSE  covers     " * len(sizes)).rstrip())
+    for label, row in rows.items():
+        print(f"{label:22}{row}".rstrip())
     print(f"impermissible draws of auto: {bad}\n")
     return bad
 
 
+PRIORS = ("perks", "jeffreys")
 SHARES_5 = np.array([0.45, 0.28, 0.15, 0.10, 0.02])
 SHARES_15 = np.array([0.2, 0.15, 0.12, 0.1, 0.08, 0.07, 0.06, 0.05, 0.04, 0.035, 0.03, 0.02,
                       0.02, 0.015, 0.01])  # fmt: skip
@@ -245,6 +245,13 @@ SHARES_15 = np.array([0.2, 0.15, 0.12, 0.1, 0.08, 0.07, 0.06, 0.05, 0.04, 0.035,
 def study_classes(count: int, seed: int) -> int:
     """K = 5 with a class of 2%, and K = 15: coverage per class, with Jeffreys beside."""
     bad = 0
+    print(
+        f"Coverage of 95% intervals, ±{binomial_error(count):.3f}: lowest and highest of the "
+        f"classes, and of\nthe rarest one (2% of K = 5, 1% of K = 15); random test set, {count:,} "
+        "replications\n"
+    )
+    print(" " * 17 + "".join(f"{prior:>15}" + " " * 11 for prior in PRIORS).rstrip())
+    print("K   n     figure " + "     lowest highest rarest" * len(PRIORS))
     for shares, sizes, kinds in (
         (SHARES_5, (50, 200, 2000), ("counts", "totals")),
         (SHARES_15, (500,), ("counts", "totals")),
@@ -252,27 +259,22 @@ def study_classes(count: int, seed: int) -> int:
         population = class_population(shares, sigma=1.0)
         v, u = population.truth
         K = len(shares)
-        print(f"K = {K}, smallest class {shares.min():.1%}, accuracy 0.85, lognormal σ=1,")
-        print(f"random test set, {count:,} replications; coverage ±{binomial_error(count):.3f}\n")
-        print("".ljust(28) + "lowest  highest  rarest class  its MSE")
         for n in sizes:
             methods = {
                 f"{prior} {kind}": (kind == "totals", {"prior": prior})
-                for prior in ("perks", "jeffreys")
+                for prior in PRIORS
                 for kind in kinds
             }
             job = Job(population, n, methods, tau=TAU)
             answers = replications(job, count, seed + K + n)
-            for label in methods:
-                result = judge(answers, label, u if "totals" in label else v)
-                bad += result["impermissible"]
-                cover = result["coverage"]
-                print(
-                    f"n = {n:<6,} {label}".ljust(28)
-                    + f"{cover.min():6.3f}  {cover.max():7.3f}  {cover[shares.argmin()]:12.3f}"
-                    + f"  {result['mse'][shares.argmin()]:7.3g}"
-                )
-        print()
+            for kind, truth in (("counts", v), ("totals", u)):
+                cells = ""
+                for prior in PRIORS:
+                    result = judge(answers, f"{prior} {kind}", truth)
+                    bad += result["impermissible"]
+                    cover = result["coverage"]
+                    cells += f"{cover.min():12.3f} {cover.max():6.3f} {cover[-1]:6.3f}"
+                print(f"{K:<3} {n:<5,} {kind:8}{cells}")
     print(f"impermissible draws: {bad}\n")
     return bad
 
@@ -281,13 +283,16 @@ def study_shifted(count: int, seed: int) -> int:
     """A test set with base rate 0.5: `auto` covers, and `joint` is badly wrong."""
     bad = 0
     shifted = {"design": "shifted"}
-    print(f"Shifted: test base rate 0.5, {count:,} replications; RMSE relative to the lowest of")
-    print(f"the methods with the same prior / coverage ±{binomial_error(count):.3f}\n")
+    names = ("auto", "full", "joint", "inverse", "calibrated")
+    print(
+        f"Test base rate 0.5, {count:,} replications: RMSE in parts of that of `auto`, and "
+        f"coverage\nof 95% intervals, ±{binomial_error(count):.3f}; of the class of base rate β₁\n"
+    )
+    print("β₁     n      figure" + "".join(f"{name:>13}" for name in names))
     for base_rate in (0.075, 0.02):
         population = webshop_population(base_rate)
         v, u = population.truth
-        for n in (50, 200, 2000):
-            names = ("constrained", "bayes", "full", "joint", "inverse", "calibrated")
+        for n in (50, 2000):
             methods: dict[str, tuple[bool, dict[str, Any]]] = {}
             for kind in ("counts", "totals"):
                 valued = kind == "totals"
@@ -303,29 +308,34 @@ def study_shifted(count: int, seed: int) -> int:
                     for label in methods
                     if label.endswith(kind)
                 }
-                best = min(np.sqrt(result["mse"][0]) for result in table.values())
+                own = np.sqrt(table["auto"]["mse"][0])
                 bad += table["auto"]["impermissible"]
                 cells = [
-                    f"{name} {np.sqrt(r['mse'][0]) / best:.2f}/{r['coverage'][0]:.3f}"
-                    for name, r in table.items()
+                    f"{np.sqrt(r['mse'][0]) / own:7.2f} {r['coverage'][0]:.3f}"
+                    for r in table.values()
                 ]
-                print(f"β₁ = {base_rate:<6} n = {n:<6,} {kind}: " + "  ".join(cells))
-    print(f"\nimpermissible draws of auto: {bad}\n")
+                print(f"{base_rate:<6} {n:<6,} {kind}" + "".join(cells))
+    print(f"impermissible draws of auto: {bad}\n")
     return bad
 
 
-STUDIES = {"webshops": study_webshops, "classes": study_classes, "shifted": study_shifted}
+STUDIES = {
+    "webshops": (study_webshops, 4000),
+    "classes": (study_classes, 600),
+    "shifted": (study_shifted, 400),
+}
+"""Each study, and its replications."""
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--replications", type=int, default=1000)
+    parser.add_argument("--replications", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=sorted(STUDIES))
     parser.add_argument("--tau", type=float, default=totals.TAU)
     options = parser.parse_args()
     TAU = options.tau
-    for name, study in STUDIES.items():
+    for name, (study, usual) in STUDIES.items():
         if options.only in (None, name):
-            study(options.replications, options.seed)
+            study(options.replications or usual, options.seed)
