@@ -1,16 +1,17 @@
 """Counts with a classifier's scores: what they gain, and whether spoilt ones do harm.
 
     python studies/scores.py                                   # random test sets, n = 100 and 500
-    python studies/scores.py --design shifted --sizes 50,200   # balanced test sets from elsewhere
+    python studies/scores.py --design shifted                  # balanced test sets from elsewhere
     python studies/scores.py --design shifted --quapy          # and QuaPy's quantifiers
-    python studies/scores.py --design by_score --sizes 100     # labels drawn by score
+    python studies/scores.py --design by_score                 # labels drawn by score, n = 100
     python studies/scores.py --exact --sizes 100               # their design variance, no estimate
     python studies/scores.py --cost                            # what the scan costs with a score
 
 Classifiers and data are those of `real_classifiers.py`, with their probabilities; a new classifier
 is trained for every replication. MSE is summed over classes, and divided by that of hard classes on
 the same data. Scores are used as they are, and spoilt: sharpened (log odds times 3), flattened
-(times 1/3), shifted (log odds minus 2), cubed; each replication spoils them in one way, in turn.
+(times 1/3), shifted (log odds minus 2), cubed; each replication spoils them in one way, in turn,
+`spoilt`. The last line has the means over the lines above.
 `PPI++` is that of Angelopoulos et al. on the classifier's own probabilities of all classes; `PCC`,
 their sum (probabilistic classify and count), and `EM`, that of Saerens et al. (2002), believe them.
 
@@ -32,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from common import ratio, with_error
 from pyarrow import csv
 from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier
@@ -49,6 +51,9 @@ from trueup.verify.populations import SPOILT, learned, spoil
 
 SETS = ("cancer", "rare_cancer", "wine", "iris", "imbalanced_5", "imbalanced_20")
 WAYS = [way for way in SPOILT if way != "as it is"]
+USUAL = {"random": ("100,500", 150), "shifted": ("50,200", 24), "by_score": ("100", 80)}
+"""Sizes of the test set, and replications, of each design."""
+PEERS = ["BayesianCC", "BayesianKDEy", "PQ"]
 TRAINED = ("parity", "digit_8", "cancer_200", "imbalanced_4000")
 
 
@@ -198,7 +203,8 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
 
     def add(name: str, estimate: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        covered = float(((lower <= truth) & (truth <= upper)).mean())
+        inside = np.where(np.isnan(lower), np.nan, (lower <= truth) & (truth <= upper))
+        covered = float(inside.mean())
         found[name] = float((((estimate - truth) / N) ** 2).sum()), covered
 
     def drawn(score: str) -> Any:
@@ -211,16 +217,18 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
         return work.set_column(work.column_names.index("true"), "true", [s[work["id"]]])
 
     ways: list[tuple[str, Any, dict[str, Any]]] = [
-        ("hard", test, {}), ("score", test, {"score": "as it is"}), (how, test, {"score": how})
+        ("hard", test, {}), ("score", test, {"score": "as it is"}), ("spoilt", test, {"score": how})
     ]  # fmt: skip
     if case.design == "by_score":
-        ways[1:] = [("drawn", drawn("as it is"), {}), ("spoilt", drawn(how), {})]
+        ways[1:] = [("score", drawn("as it is"), {}), ("spoilt", drawn(how), {})]
+    elif case.design == "shifted":
+        del ways[2:]
     for name, audited, options in ways:
         options |= {"design": "shifted"} if case.design == "shifted" else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             est = trueup.correct(
-                table, audited, classes=list(range(K)), draws=1000, seed=case.seed, **options
+                table, audited, classes=list(range(K)), draws=500, seed=case.seed, **options
             )
         add(name, *(np.array([r[k] for r in est.rows()]) for k in ("estimate", "lower", "upper")))
     if case.design == "by_score":
@@ -239,18 +247,14 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
     return found
 
 
-def line(name: str, found: list[dict[str, tuple[float, float]]], ways: list[str]) -> dict[str, str]:
-    """MSE relative to hard classes on the same replications, with coverage where it has one."""
-    cells = {}
+def line(found: list[dict[str, tuple[float, float]]], ways: list[str]) -> list[str]:
+    """Coverage of hard classes; of each way that, and the MSE in parts of that of hard classes."""
+    hard = [x["hard"][0] for x in found]
+    cells = [with_error([x["hard"][1] for x in found])]
     for way in ways:
-        mine = [x for x in found if way in x]
-        if mine:
-            mse, hard = (np.array([x[key][0] for x in mine]) for key in (way, "hard"))
-            ratio = mse.mean() / hard.mean()
-            error = (mse - ratio * hard).std() / np.sqrt(len(mine)) / hard.mean()
-            cover = np.mean([x[way][1] for x in mine])
-            known = way not in ("EM", "PCC")
-            cells[way] = f"{ratio:.2f} ± {error:.2f}" + (f" / {cover:.2f}" if known else "")
+        if not np.isnan(found[0][way][1]):
+            cells.append(with_error([x[way][1] for x in found]))
+        cells.append(ratio([x[way][0] for x in found], hard))
     return cells
 
 
@@ -289,12 +293,12 @@ def cost(rows: int) -> None:
 def main() -> None:
     """Read the options and print the table."""
     ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ask.add_argument("--replications", type=int, default=200)
+    ask.add_argument("--replications", type=int, default=None)
     ask.add_argument("--only", default=None)
-    ask.add_argument("--sizes", default="100,500")
+    ask.add_argument("--sizes", default=None)
     ask.add_argument("--design", choices=["random", "shifted", "by_score"], default="random")
     ask.add_argument("--quapy", action="store_true", help="see quapy_peers.py; shifted only")
-    ask.add_argument("--seed", type=int, default=None)
+    ask.add_argument("--seed", type=int, default=20)
     ask.add_argument("--workers", type=int, default=None, help="processes; default: all cores")
     ask.add_argument("--exact", action="store_true", help="design variances, drawn by score")
     ask.add_argument("--cost", action="store_true", help="print what the scan costs, no more")
@@ -303,37 +307,35 @@ def main() -> None:
     if given.cost:
         cost(given.rows)
         return
-    seed = given.seed or int(np.random.SeedSequence().generate_state(1)[0])
+    seed, (sizes, replications) = given.seed, USUAL[given.design]
+    sizes, replications = given.sizes or sizes, given.replications or replications
     if given.exact:
+        given.sizes, given.replications = given.sizes or "100", replications
         print_exact(given, seed)
         return
-    own = {"random": ["PPI++", "PCC"], "shifted": ["EM", "PCC"], "by_score": []}[given.design]
     if given.quapy and given.design != "shifted":
         ask.error("--quapy needs --design shifted")
-    own += ["BayesianCC", "BayesianKDEy", "PQ"] if given.quapy else []
-    ways = ["score", *WAYS, *own] if own else ["drawn", "spoilt"]
-    only = given.only.split(",") if given.only else [*SETS, *(() if own else TRAINED)]
-    print(
-        f"Counts, design {given.design!r}: MSE in parts of that of hard classes ± its error / "
-        f"coverage of 95% intervals. {given.replications} replications, seed {seed}.\n"
-    )
-    print(f"| data, n | hard covers | {' | '.join(ways)} |\n|{'---|' * (len(ways) + 2)}")
-    every: dict[str, list[float]] = {}
+    ways = {
+        "random": ["score", "spoilt", "PPI++", "PCC"],
+        "shifted": ["score", "EM", "PCC", *(PEERS if given.quapy else [])],
+        "by_score": ["score", "spoilt"],
+    }[given.design]
+    only = given.only or ",".join((*SETS, *(TRAINED if given.design == "by_score" else ())))
+    own = [way for way in ways if way not in ("EM", "PCC")]
+    heads = [x for way in ways for x in ([way] if way in own else []) + [f"{way} MSE"]]
+    print(f"{'data':15s}{'n':>5s}  {'hard':11s}" + "".join(f"{head:12s}" for head in heads))
+    every = []
     with ProcessPoolExecutor(given.workers) as pool:
-        for n in map(int, given.sizes.split(",")):
-            for name in only:
-                seeds = np.random.SeedSequence([seed, n]).generate_state(given.replications)
+        for n in map(int, sizes.split(",")):
+            for name in only.split(","):
+                seeds = np.random.SeedSequence([seed, n]).generate_state(replications)
                 cases = [Case(name, n, given.design, r, int(x), given.quapy)
                          for r, x in enumerate(seeds)]  # fmt: skip
-                found = list(pool.map(replicate, cases))
-                cells = line(name, found, ways)
-                hard = np.mean([x["hard"][1] for x in found])
-                shown = " | ".join(cells.get(way, "–") for way in ways)
-                print(f"| {name}, {n} | {hard:.2f} | {shown} |", flush=True)
-                for way, text in cells.items():
-                    every.setdefault(way, []).append(float(text.split(" ")[0]))
-    means = " | ".join(f"{np.mean(every[way]):.2f}" if way in every else "–" for way in ways)
-    print(f"| mean over the lines | | {means} |")
+                cells = line(list(pool.map(replicate, cases)), ways)
+                print(f"{name:15s}{n:5d}  " + "".join(f"{cell:12s}" for cell in cells), flush=True)
+                every.append([float(cell.split("±")[0]) for cell in cells])
+    means = "".join(f"{x:<12.2f}" for x in np.mean(every, axis=0))
+    print(f"{'mean':20s}  {means}".rstrip())
 
 
 if __name__ == "__main__":
