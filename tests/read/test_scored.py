@@ -1,7 +1,9 @@
 """Fine bands of a score: the same from every kind of table, in the order of the scores."""
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.read.by_hand import fine_bands, fine_scores
 from tests.read.makers import ENGINES, make
@@ -93,6 +95,18 @@ def test_a_score_that_is_no_number_is_no_score(engine, bad, folder, servers):
     table = table.scored("band", Score(("a", "b"), "predicted", ("a", "b")))
     with pytest.raises(DataError, match=r"Column 'a or b' .* 1 row has none"):
         table.tally(["band", "predicted"], None)
+
+
+def test_statistics_do_not_make_a_score_of_nan(folder):
+    """PyArrow's leave NaN out, and DuckDB's optimiser believes them in a user's own relation.
+
+    Planted bug: `p BETWEEN 0 AND 1` alone, which it takes to be always true.
+    """
+    path = folder / "nan.parquet"
+    pq.write_table(pa.table({"predicted": ["a", "a", "b"], "p": [0.5, np.nan, 0.9]}), path)
+    table = open_table(duckdb.read_parquet(str(path)), "predictions")
+    table = table.scored("band", Score(("p",), "predicted"))
+    assert table.tally(["predicted", "band"], None, missing="leave_out").left_out == {"p": 1}
 
 
 def test_bands_are_in_the_order_of_the_scores(rng):

@@ -40,8 +40,10 @@ RHAT, PART = 1.05, 4
 1.05 or fewer than a quarter of the draws are effective, one more batch is drawn, up to 16. With 80
 short chains R-hat is about √(1 + 1/E), E the effective draws of one chain."""
 MOST_NUMBERS = 50_000
-"""Numbers in one array of the chains, at most: larger ones do not stay in a processor's cache.
-Fewer chains take several draws of each state."""
+"""Numbers in one array of the chains, at most: larger ones do not stay in a processor's cache."""
+THIN = 2
+"""Where chains are fewer for that, units are allocated in one sweep of two: it costs as much as a
+sweep, and adds little to how totals vary."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 QUIET = 0.1
@@ -198,23 +200,21 @@ def _draw(
     if by_class:  # half as many chains, twice as many sweeps to arrive
         chains, warm_up, least = max(chains // 2, CHAINS // 4), 2 * WARM_UP, 2
     fewer = int(np.clip(MOST_NUMBERS // cells.n.size, CHAINS // 4, chains))
-    each, chains = (1, chains) if by_class else (-(-chains // (2 * fewer)), fewer)
+    each, chains = (1, chains) if by_class else (THIN if fewer < chains else 1, fewer)
     states = learn_columns(cells.n, cells.basis, settings.prior.alpha, rng, chains)
     rho = np.broadcast_to(cells.v_hat / counts.N, (chains, *cells.v_hat.shape))
     columns: Iterator[tuple[Columns, Floats, Floats]] = (
         (state, draw_cells(state, cells.n, rng, cells.basis.over), rho)
-        for state in states
-        for _ in range(each)
+        for state in islice(states, 0, None, each)
     )
     arriving: Iterator[Any] = states
     if by_class:
         arriving = columns = draw_within_classes(
             states, cells.n, cells.v, cells.basis, settings.prior.alpha, rng
         )
-    wanted = settings.draws if each == 1 else 1.25 * settings.draws  # those of one state are alike
-    batch = max(int(np.ceil(wanted / chains)), least * LEAST_SWEEPS)
+    batch = max(-(-settings.draws // chains), least * LEAST_SWEEPS)
     deadline = time.monotonic() + settings.seconds
-    next(islice(arriving, warm_up, None))
+    next(islice(arriving, warm_up * each, None))
     sweeps: list[dict[str, NDArray[Any]]] = []
     for done in range(1, MOST_BATCHES + 1):
         sweeps += (_sweep(cells, counts.L, settings, *one) for one in islice(columns, batch))

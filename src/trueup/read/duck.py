@@ -72,11 +72,12 @@ class DuckTable(Table):
             wrong = f" + CASE WHEN {x} < {most} - {TIE} THEN {CONTRADICTS} ELSE 0 END"
         large, small, tiny = 4 * score.fineness, score.fineness, f"{LEAST_VALUE}::DOUBLE"
         every = f"({' + '.join(numbers)})"  # finite if each of them is
-        band = (  # DuckDB computes x, and one logarithm of it, once
-            f"CASE WHEN NOT coalesce(({every} - {every}) = 0, false) THEN NULL "
+        band = (  # DuckDB computes x, and one logarithm of it, once; most are probabilities
+            f"CASE WHEN ({every} - {every}) = 0 AND {x} BETWEEN 0 AND 1 "
+            f"THEN {small} * log2(({x} + {tiny}) / (1 - {x} + {tiny})) "
+            f"WHEN NOT coalesce(({every} - {every}) = 0, false) THEN NULL "
             f"WHEN {x} <= -1 THEN {BELOW} - {large} * log2(-{x}) "
             f"WHEN {x} < 0 THEN {NEGATIVE_SCORE} - {small} * log2(-{x} + {tiny}) "
-            f"WHEN {x} <= 1 THEN {small} * log2(({x} + {tiny}) / (1 - {x} + {tiny})) "
             f"ELSE {ABOVE} + {large} * log2({x}) END"
         )
         return self._with(name, sources, f"(({band})::INTEGER{wrong})")

@@ -71,6 +71,8 @@ KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
 """Grid of κ, uniform in log."""
 CHAINS = 80
 """Chains side by side."""
+STEPS, STRETCH = 2, 1.2
+"""Moves of d in a sweep, cheap next to the rest, and the deviation of a step of log υ."""
 
 TINY = 1e-300
 MOST = 300.0
@@ -158,7 +160,8 @@ def learn_columns(
             """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
             E = _odds(coef, phi, o) if E is None else E
             grown = np.einsum("chb,ckhb->ckh", w, E)
-            return np.asarray((coef * t_phi).sum(axis=-1) - a * np.log1p(grown))
+            told = np.einsum("ckhr,ckhr->ckh", coef, t_phi)
+            return np.asarray(told - a * np.log1p(grown))
 
         if o is not None:
             assert shares is not None
@@ -210,9 +213,10 @@ def learn_columns(
             X, tau = pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
-        d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
-        E = _odds(_coefficients(lam, s, d, b, right), phi, o)
-        upsilon = _half_t(upsilon, (d**2).sum(axis=(1, 2)), K * H, scale, rng)
+        for _ in range(STEPS):
+            d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
+            E = _odds(_coefficients(lam, s, d, b, right), phi, o)
+        upsilon = _half_t(upsilon, np.einsum("ckhr,ckhr->cr", d, d), K * H, scale, rng)
         xE = np.maximum(x, TINY)[..., None] * E
         sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
         if sent is not None:
@@ -231,33 +235,31 @@ def _step(
     rng: np.random.Generator,
 ) -> Floats:
     """Move d of one class after the other, given tables and x alone: Π m^t without w."""
-    d, precision = d.copy(), 1 / upsilon[:, None] ** 2
+    precision = 1 / upsilon[:, None, None] ** 2
     S, t_l, t_gh = np.maximum(xE.sum(axis=1), TINY), t.sum(axis=1), t.sum(axis=-1)
     log_S = np.log(S)
     share = t_gh / np.maximum(t_gh.sum(axis=1, keepdims=True), 1)
     information = t_gh * (1 - share)
+    size = 2.0 / np.sqrt(d.shape[-1] * (information[..., None] + precision))
+    step = size * rng.standard_normal(d.shape)
+    grown = xE * _exp(curve(step, phi))
+    gain = np.einsum("ckhr,ckhr->ckh", step, t_phi - precision * (d + step / 2))
+    gain += rng.standard_exponential(gain.shape)
+    yes = np.zeros(gain.shape, dtype=bool)
     for g in range(d.shape[1]):
-        size = 2.0 / np.sqrt(d.shape[-1] * (information[:, g, :, None] + precision))
-        step = size * rng.standard_normal(size.shape)
-        ratio = _exp(curve(step, phi))
-        new = np.maximum(np.maximum(S - xE[:, g], 0.0) + xE[:, g] * ratio, TINY)
+        new = np.maximum(np.maximum(S - xE[:, g], 0.0) + grown[:, g], TINY)
         log_new = np.log(new)
-        gain = (step * (t_phi[:, g] - precision * (d[:, g] + step / 2))).sum(axis=-1)
-        gain -= (t_l * (log_new - log_S)).sum(axis=-1)
-        yes = -rng.standard_exponential(gain.shape) < gain
-        d[:, g] += np.where(yes[..., None], step, 0.0)
-        xE[:, g] *= np.where(yes[..., None], ratio, 1.0)
-        np.copyto(S, new, where=yes[..., None])
-        np.copyto(log_S, log_new, where=yes[..., None])
-    return d
+        yes[:, g] = gain[:, g] > np.einsum("chb,chb->ch", t_l, log_new - log_S)
+        np.copyto(S, new, where=yes[:, g, :, None])
+        np.copyto(log_S, log_new, where=yes[:, g, :, None])
+    return d + np.where(yes[..., None], step, 0.0)
 
 
 def curve(coef: Floats, phi: Floats) -> Floats:
     """Σ_r coef_r φ_r: coefficients (…, H, R) of functions (R, H, B) give (…, H, B)."""
-    total = coef[..., 0, None] * phi[0]
-    for r in range(1, len(phi)):
-        total += coef[..., r, None] * phi[r]
-    return np.asarray(total)
+    R, H, B = phi.shape  # a product of matrices for each h: short last axes are slow
+    total = coef.reshape(-1, H, R).swapaxes(0, 1) @ phi.swapaxes(0, 1)
+    return np.ascontiguousarray(total.swapaxes(0, 1)).reshape(*coef.shape[:-1], B)
 
 
 def _odds(coef: Floats, phi: Floats, o: Floats | None) -> Floats:
@@ -308,18 +310,21 @@ def _stretch(
     scale: Floats,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
-    """Multiply each function's d and its standard deviation υ by one factor: out of the funnel."""
-    factor = np.exp(0.6 / np.sqrt(upsilon.shape[1]) * rng.standard_normal(upsilon.shape))
-    new = d * factor[:, None, None]
-    there = fit(new)
-    prior = log_half_t(upsilon * factor, scale) - log_half_t(upsilon, scale)
-    gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
-    yes = -rng.standard_exponential(len(upsilon)) < gain
-    return (
-        np.where(yes[:, None, None, None], new, d),
-        np.where(yes[:, None], upsilon * factor, upsilon),
-        np.where(yes[:, None, None], there, here),
-    )
+    """Multiply a function's d and its standard deviation υ by one factor: out of the funnel."""
+    for r in range(upsilon.shape[1]):
+        factor = np.ones(upsilon.shape)
+        factor[:, r] = np.exp(STRETCH * rng.standard_normal(len(factor)))
+        new = d * factor[:, None, None]
+        there = fit(new)
+        prior = log_half_t(upsilon * factor, scale) - log_half_t(upsilon, scale)
+        gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
+        yes = -rng.standard_exponential(len(upsilon)) < gain
+        d, here = (
+            np.where(yes[:, None, None, None], new, d),
+            np.where(yes[:, None, None], there, here),
+        )
+        upsilon = np.where(yes[:, None], upsilon * factor, upsilon)
+    return d, upsilon, here
 
 
 def scales(R: int, Q: int = 1) -> Floats:

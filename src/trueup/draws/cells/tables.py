@@ -20,16 +20,18 @@ def tables_of(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
     """
     flat = n.ravel()
     first = (flat > 0).astype(float)
-    more = np.maximum(np.minimum(flat, EACH) - 1, 0)
-    cell = np.repeat(np.arange(len(flat)), more)
-    i = 1.0 + np.arange(len(cell)) - (np.cumsum(more) - more)[cell]
+    some = np.flatnonzero(flat > 1)
+    more = np.minimum(flat[some], EACH) - 1
+    start = np.cumsum(more) - more
+    i = 1.0 + np.arange(more.sum()) - np.repeat(start, more)
     big = np.flatnonzero(flat > EACH)
     units = flat[big].astype(float)
 
     def draw(a: Floats, rng: np.random.Generator) -> Floats:
         a = a.ravel()
-        p = a[cell]
-        t = first + np.bincount(cell[rng.random(len(cell)) * (p + i) < p], minlength=len(a))
+        p, t = np.repeat(a[some], more), first.copy()
+        if len(some):
+            t[some] += np.add.reduceat((rng.random(len(p)) * (p + i) < p).astype(float), start)
         if len(big):
             s = np.maximum(a[big], 1e-12)
             mean = s * (special.digamma(s + units) - special.digamma(s + EACH))
