@@ -147,7 +147,9 @@ def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats, cv2:
     sigma2 = np.maximum(relative, LEAST)[:, None] * typical**2
     part = M * sigma2
     left = w_hat - (M * typical**2).sum(axis=0) - part.sum(axis=0)
-    factor = 1.0 + left * part / np.maximum((part**2).sum(axis=0), 1e-300)
+    most = part.max(axis=0)
+    own = np.where(part == most, most, np.minimum(part.sum(axis=0) - most, most))
+    factor = 1.0 + left * own / np.maximum((part * own).sum(axis=0), 1e-300)
     return np.asarray(sigma2 * np.maximum(factor, LEAST_FACTOR))
 
 
