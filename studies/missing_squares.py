@@ -33,11 +33,15 @@ def main() -> None:
         rng, found = np.random.default_rng(given.seed), []
         for _ in range(given.populations):
             y, seed = draw_values("lognormal", s, rng), int(rng.integers(2**63))
-            study = simulate(P, n=given.n, true=s, values=y, design=design, replications=4, seed=seed)
+            study = simulate(
+                P, n=given.n, true=s, values=y, design=design, replications=4, seed=seed
+            )
             it = run_method(study, "auto", len(study), rng=rng)
             truth, size = study.truth, study.truth.sum()
             inside = (it.lower <= truth) & (truth <= it.upper)
-            found.append((inside, ((it.estimate - truth) / size) ** 2, (it.upper - it.lower) / size))
+            found.append(
+                (inside, ((it.estimate - truth) / size) ** 2, (it.upper - it.lower) / size)
+            )
         cover, square, width = np.concatenate(found, axis=1)
         print(
             f"{design:14s} covered {cover.mean():.1%}, the worst class {cover.mean(axis=0).min():.1%}, "
