@@ -1,4 +1,4 @@
-"""Heavy tails and many classes, from sums: do intervals of totals cover?
+"""Check intervals of totals from sums, with heavy tails and many classes.
 
     python studies/missing_squares.py                # 15 classes, about half a minute
     python studies/missing_squares.py --accuracy 0.95

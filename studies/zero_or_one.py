@@ -1,4 +1,4 @@
-"""Values of 0 or 1 that depend on the error: do intervals of totals cover?
+"""Check intervals of totals whose values are 0 or 1 and depend on the error.
 
     python studies/zero_or_one.py                    # 300 replications, about 2 minutes
     python studies/zero_or_one.py --step 0.4         # nearly as before: its standard deviation

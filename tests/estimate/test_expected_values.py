@@ -62,7 +62,7 @@ def test_the_expected_test_set_gives_nearly_the_truth(name):
     assert abs(row["mean"] - truth) < 0.6 * row["sd"]
 
 
-def false_positives_are_ones(n=800, N=20_000):
+def false_positives_are_ones(n=400, N=20_000):
     """Return how far the total of class 0 is off, in standard deviations."""
     rows = []
     for (s, h), share in {(0, 0): 0.225, (0, 1): 0.025, (1, 1): 0.675, (1, 0): 0.075}.items():
