@@ -203,8 +203,8 @@ def replicate(case: Case) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
 
     def add(name: str, estimate: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-        inside = np.where(np.isnan(lower), np.nan, (lower <= truth) & (truth <= upper))
-        covered = float(inside.mean())
+        held = np.where(np.isnan(lower), np.nan, (lower <= truth) & (truth <= upper))
+        covered = float(held.mean())
         found[name] = float((((estimate - truth) / N) ** 2).sum()), covered
 
     def drawn(score: str) -> Any:

@@ -5,7 +5,7 @@ import pytest
 
 import trueup as tu
 from trueup.aggregate import means
-from trueup.aggregate.means import Audited, learn_means
+from trueup.aggregate.means import Audited, _variances, learn_means
 from trueup.aggregate.values import totals_given_allocation
 
 M = np.array([[300, 20, 10], [25, 400, 15], [5, 10, 60]])
@@ -214,3 +214,15 @@ def test_a_shifted_test_set_says_nothing_of_the_means():
     assert np.array_equal(shifted[0], shifted[2])
     one, other = (issue(overlap=False, seed=1, **x).draws for x in ({}, larger))
     assert not np.array_equal(one, other)
+
+
+def test_missing_squares_do_not_depend_on_how_many_wrong_classes_there_are():
+    """The planted bug: each cell's own square, by which 14 wrong classes covered 87%."""
+
+    def right(K):
+        M = np.zeros((K, K))
+        M[:, 0], M[0, 0] = 400 / (K - 1), 600.0
+        unseen = Audited(np.zeros((K, K), dtype=np.int64), np.zeros((K, K)), None)
+        return _variances(unseen, np.ones((K, K)), M, np.r_[5000.0, np.zeros(K - 1)], 1.0)[0, 0]
+
+    assert right(15) == pytest.approx(right(2))

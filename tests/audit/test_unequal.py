@@ -98,6 +98,15 @@ def test_probabilities_that_only_the_audit_has_are_weights(tables):
     )
 
 
+def test_one_probability_for_all_units_says_nothing(tables):
+    """Planted bug: the weighted difference estimator, which has no draws, takes its place."""
+    table, audit = tables
+    test = audit[["unit", "predicted", "true"]]
+    plain = tu.correct(table, test, seed=1)
+    given = tu.correct(table, test.assign(pi=0.05), seed=1, probability="pi")
+    assert given.rows() == plain.rows()
+
+
 def test_small_units_that_err_most_are_not_forgotten(rng):
     """Four audits by size. Without bands the count is too high by the errors of small units."""
     off = []

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from tests.seeds import fresh_seed, more
 
 import trueup as tu
-from trueup.draws.cells import columns
+from trueup.draws.cells import columns, implied
 
 SHARES = {(0, 0): 0.16, (0, 1): 0.04, (1, 1): 0.72, (1, 0): 0.08}
 """Of (true, predicted): values depend on the true class alone, as in the paper."""
@@ -60,6 +60,30 @@ def test_the_expected_test_set_gives_nearly_the_truth(name):
     population, test_set, truth = tables(VALUES[name], 400)
     row = tu.correct(population, test_set, value="y", draws=more(1600), seed=fresh_seed()).rows()[0]
     assert abs(row["mean"] - truth) < 0.6 * row["sd"]
+
+
+def false_positives_are_ones(n=400, N=20_000):
+    """Return how far the total of class 0 is off, in standard deviations."""
+    rows = []
+    for (s, h), share in {(0, 0): 0.225, (0, 1): 0.025, (1, 1): 0.675, (1, 0): 0.075}.items():
+        m, ones = round(N * share), 0.7 if (s, h) == (1, 0) else 0.1
+        rows.append((np.full(m, s), np.full(m, h), np.arange(m) < ones * m))
+    s, h, y = (np.concatenate(x) for x in zip(*rows, strict=True))
+    i = np.arange(N // n // 2, N, N // n)
+    population = pa.table({"predicted": h, "y": y.astype(float)})
+    test_set = population.take(i).append_column("true", pa.array(s[i]))
+    est = tu.correct(population, test_set, value="y", draws=more(1600), seed=fresh_seed())
+    row = est.rows()[0]
+    return (row["mean"] - y[s == 0].sum()) / row["sd"]
+
+
+@pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")
+def test_zeros_and_ones_may_go_with_the_error(monkeypatch):
+    """The planted bug: a step as stiff as a slope per standard deviation."""
+    now = false_positives_are_ones()
+    monkeypatch.setattr(implied, "STEP", 0.45)
+    before = false_positives_are_ones()
+    assert now < 0.8 * before, (now, before)
 
 
 @pytest.mark.filterwarnings("ignore::trueup.TrueupWarning")

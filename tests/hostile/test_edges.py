@@ -4,6 +4,7 @@ import contextlib
 import warnings
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import trueup as tu
@@ -128,6 +129,12 @@ def test_a_population_that_was_audited_whole():
     assert [row["estimate"] for row in est.rows()] == [6, 10]
     (words,) = est.info["warnings"]
     assert words.startswith("All 16 units of the population are in the test set")
+    y = [1.1, 0.3, 7.7, 2.9]  # planted bugs: "few were predicted wrongly"; a sd of 1e-13
+    units = pa.table({"id": [0, 1, 2, 3], "predicted": ["a", "a", "b", "b"], "y": y})
+    audited = units.append_column("true", [["a", "b", "b", "b"]])
+    est = tu.correct(units, audited, id="id", value="y", seed=1)
+    assert [row["sd"] for row in est.rows()] == [0, 0]
+    assert len(est.info["warnings"]) == 1
 
 
 def test_a_first_draw_that_has_no_permissible_weight_is_not_a_warning_of_numpy():

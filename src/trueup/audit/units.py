@@ -66,13 +66,16 @@ def read_units(
         found = units_of(population, columns.id, ids, [columns.predicted], columns.value)
         by_id = {plain(row[0]): [*map(plain, row[1:])] for row in found}
         rows = [[row[0], by_id[row[1]][0], *row[2:], *by_id[row[1]][1:]] for row in rows]
+    pi = None if probability is None else _probabilities(rows, 2, probability, test_set)
+    if pi is not None and pi.max() <= (1 + ROUNDED) * pi.min():
+        pi = None  # alike for all units: it says nothing
     place = {label: k for k, label in enumerate(classes)}
     y = np.array([1.0 if columns.value is None else float(row[-1]) for row in rows])
     return Units(
         np.array([place[row[0]] for row in rows]),
         np.array([place[row[1]] for row in rows]),
         y,
-        None if probability is None else _probabilities(rows, 2, probability, test_set),
+        pi,
         None if cluster is None else _clusters(rows, 2 + bool(probability), cluster, test_set),
         None if stratum is None else _numbered([row[1 + len(extra)] for row in rows]),
     )

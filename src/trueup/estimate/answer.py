@@ -81,7 +81,8 @@ def summarise(answer: Answer, naive: Floats, interval: float) -> dict[str, Float
         tail = (1 - interval) / 2
         lower, median, upper = np.quantile(answer.draws, [tail, 0.5, 1 - tail], axis=0)
         figures |= {"estimate": median, "lower": lower, "upper": upper}
-        figures |= {"mean": answer.draws.mean(axis=0), "sd": answer.draws.std(axis=0, ddof=1)}
+        away = answer.draws - answer.draws[0]  # exactly 0 if all draws are equal
+        figures |= {"mean": answer.draws[0] + away.mean(axis=0), "sd": away.std(axis=0, ddof=1)}
     for name in ("estimate", "sd", "lower", "upper"):
         own = getattr(answer, name)
         if own is not None:

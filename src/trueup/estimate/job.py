@@ -160,7 +160,9 @@ def _few_draws(result: Estimate) -> list[str]:
 
 def _all_audited(counts: Counts, settings: Settings) -> list[str]:
     """Say so when nothing is left to estimate."""
-    if not settings.overlap or settings.P is not None or int(counts.n.sum()) < counts.N:
+    from trueup.estimate.doubts.cautions import all_known
+
+    if not all_known(counts, settings):
         return []
     return [
         f"All {counts.N:,} units of the population are in the test set: their true classes are "

@@ -59,7 +59,7 @@ def cautions(
 ) -> list[str]:
     """Return every caution that these data and settings call for, in plain words."""
     method, design = settings.method, settings.design
-    if method == "naive":
+    if method == "naive" or all_known(counts, settings):
         return []
     found = []
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
@@ -176,6 +176,11 @@ def cautions(
             "test set drawn within predicted classes distorts them. Use method 'auto'."
         )
     return found
+
+
+def all_known(counts: Counts, settings: Settings) -> bool:
+    """Whether all units of the population were audited, so that nothing is estimated."""
+    return settings.overlap and settings.P is None and int(counts.n.sum()) >= counts.N
 
 
 def _no_class(counts: Counts, empty: list[Hashable]) -> str:
