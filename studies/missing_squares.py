@@ -44,7 +44,7 @@ def main() -> None:
             )
         cover, square, width = np.concatenate(found, axis=1)
         print(
-            f"{design:14s} covered {cover.mean():.1%}, the worst class {cover.mean(axis=0).min():.1%}, "
+            f"{design:14s} covered {cover.mean():.1%}, worst class {cover.mean(axis=0).min():.1%}, "
             f"RMSE {100 * square.mean() ** 0.5:.2f}% of the total, width {100 * width.mean():.2f}%",
             flush=True,
         )
