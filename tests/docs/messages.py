@@ -197,11 +197,16 @@ def _periods() -> Iterator[str]:
 
 
 def _few_errors() -> Iterator[str]:
-    """Six wrong predictions among 60, and values that differ."""
+    """Six wrong predictions among 60; values differ, have no squares, or are partly losses."""
     n = [[17, 3], [3, 37]]
     sums, squares = [[34, 6], [3, 37]], [[102, 18], [6, 74]]
     whole = ([300, 700], [600, 900], [2000, 2500])
     yield from warned(tu.correct_counts, n, *whole, sums, squares, seed=1)
+    yield from warned(tu.correct_counts, n, *whole[:2], seed=1)
+    losses = [[34, 6], [-3, -37]]
+    yield from warned(
+        tu.correct_counts, n, whole[0], [600, -900], whole[2], losses, squares, seed=1
+    )
 
 
 def _given_in_sums() -> Iterator[str]:
