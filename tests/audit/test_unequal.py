@@ -98,13 +98,41 @@ def test_probabilities_that_only_the_audit_has_are_weights(tables):
     )
 
 
-def test_one_probability_for_all_units_says_nothing(tables):
+@pytest.mark.parametrize("value", [None, "y"])
+@pytest.mark.parametrize("cluster", [None, "village"])
+def test_one_probability_for_all_units_says_nothing(tables, value, cluster):
     """Planted bug: the weighted difference estimator, which has no draws, takes its place."""
     table, audit = tables
-    test = audit[["unit", "predicted", "true"]]
-    plain = tu.correct(table, test, seed=1)
-    given = tu.correct(table, test.assign(pi=0.05), seed=1, probability="pi")
+    test = audit[["unit", "predicted", "true"]].assign(village=np.arange(len(audit)) // 5)
+    options = {"value": value, "cluster": cluster, "id": "unit", "draws": 400, "seed": 1}
+    plain = tu.correct(table, test, **options)
+    given = tu.correct(table, test.assign(pi=0.05), probability="pi", **options)
     assert given.rows() == plain.rows()
+    weighted = tu.correct(
+        table, test.assign(pi=0.05), probability="pi", method="difference", **options
+    )
+    assert weighted.draws is None
+
+
+@pytest.mark.parametrize("value", [None, "y"])
+def test_strata_with_one_probability_are_strata(rng, value):
+    """Where error rates differ much, the textbook's estimators need them: here twice as sure."""
+    N = 4000
+    table = pd.DataFrame({"unit": np.arange(N), "r": np.arange(N) // 2 % 2, "y": 2.0})
+    table["predicted"] = np.arange(N) % 2
+    s = np.where(table["r"] == 1, 1 - table["predicted"], table["predicted"])
+    audit = tu.draw(
+        table, 200, id="unit", by_prediction=True, within="r", seed=int(rng.integers(2**32))
+    )
+    assert audit["probability"].nunique() == 1
+    wrong = rng.random(N) < 0.1
+    audit["true"] = np.where(wrong, 1 - s, s)[audit["unit"]]
+    assert tu.check(table, audit, value=value).findings
+    alone = audit[["unit", "true"]]
+    for method in ("difference", "test_set"):
+        listed = tu.correct(table, audit, value=value, method=method).rows()[1]
+        simple = tu.correct(table, alone, value=value, method=method, id="unit").rows()[1]
+        assert listed["sd"] < 0.75 * simple["sd"]
 
 
 def test_small_units_that_err_most_are_not_forgotten(rng):

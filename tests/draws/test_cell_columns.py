@@ -7,10 +7,11 @@ import pytest
 from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import BEYOND, DF, KAPPAS, _log_kappa, learn_columns, scales
+from trueup.draws.cells.columns import BEYOND, KAPPAS, _log_kappa, learn_columns, scales
 from trueup.draws.cells.frame import Frame, frame
 from trueup.draws.cells.implied import ROUGH, implied_slopes
 from trueup.draws.cells.tables import tables_of
+from trueup.numerics.half_t import DF
 
 K, H, B = 2, 2, 4
 PHI = np.array(

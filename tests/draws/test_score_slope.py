@@ -20,7 +20,6 @@ from tests.seeds import more
 from trueup.aggregate.cells import draw_cells
 from trueup.draws.cells.columns import (
     BEYOND,
-    DF,
     KAPPAS,
     STEEPEST,
     learn_columns,
@@ -28,6 +27,7 @@ from trueup.draws.cells.columns import (
     scales,
 )
 from trueup.draws.cells.frame import Frame
+from trueup.numerics.half_t import DF
 
 RIGHT = np.eye(K, H)
 SCORE = np.array([[-1.2, -0.4, 0.3, 1.4], [-1.5, 0.0, 0.1, 1.1]])

@@ -8,10 +8,11 @@ from scipy import stats
 from tests.seeds import more
 
 from trueup.aggregate.cells import draw_cells
-from trueup.draws.cells.columns import DF, learn_columns, scales
+from trueup.draws.cells.columns import learn_columns, scales
 from trueup.draws.cells.frame import Frame, frame
 from trueup.draws.cells.within_classes import draw_unseen, draw_within_classes
 from trueup.numerics.diagnostics import ess
+from trueup.numerics.half_t import DF
 from trueup.numerics.weights import effective_size
 
 N = np.array([[[2, 2, 0], [1, 1, 1]], [[0, 1, 0], [0, 1, 0]]])  # more, and few weights count

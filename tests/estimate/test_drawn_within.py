@@ -16,7 +16,8 @@ from trueup.count.names import Columns
 from trueup.draws.cells.columns import KAPPAS, learn_columns
 from trueup.draws.cells.frame import Frame
 from trueup.draws.cells.implied import implied_shares
-from trueup.draws.cells.strata import DF, LEAN
+from trueup.draws.cells.strata import LEAN
+from trueup.numerics.half_t import DF
 from trueup.read import open_table
 
 

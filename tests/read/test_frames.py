@@ -246,9 +246,9 @@ def test_labels_that_are_spelt_alike_are_named(make):
 
 def test_nothing_is_estimated_if_all_units_were_audited():
     all_of_it = UNITS.assign(true=UNITS["predicted"])
-    assert "nothing is estimated" in correct(UNITS, all_of_it).info["warnings"][0]
+    assert "no estimate is needed" in correct(UNITS, all_of_it).info["warnings"][0]
     larger = correct(UNITS, all_of_it, value=None, sample_of=600).info["warnings"]
-    assert not any("nothing is estimated" in words for words in larger)
+    assert not any("no estimate is needed" in words for words in larger)
 
 
 def test_draws_too_few_for_an_interval():

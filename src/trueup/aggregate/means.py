@@ -131,10 +131,11 @@ def _variances(audited: Audited, typical: Floats, M: Floats, w_hat: Floats, cv2:
 
     The sum over a predicted class of M(typical² + σ²) is its known Σy². With heavy tails that says
     more of the variance than any test set does. Variances err in proportion to themselves, so what
-    is missing goes to the cell that has most of Mσ² and to all others, as if these were one, in
-    proportion to (Mσ²)²: a class of large values decides ŵ, which says nothing of the others. With
-    each cell's own square, fourteen wrong classes together got a thirtieth of it instead of a
-    third (`studies/missing_squares.py`). A class's own variance counts as far as n units
+    is missing is split between two parties, the cell that has most of Mσ² and all others together,
+    in proportion to the squares of their Mσ² (to Mσ² itself where the others have more): a class
+    of large values decides ŵ, which says nothing of the others. With each cell's own square,
+    fourteen wrong classes together got a thirtieth of it instead of a third
+    (`studies/missing_squares.py`). A class's own variance counts as far as n units
     can tell it: a lognormal of that cv² has kurtosis w⁴ + 2w³ + 3w² − 3, w = 1 + cv².
     """
     relative = np.ones(len(typical))

@@ -314,13 +314,15 @@ def correct(
     parts = (found, pooling, keep_draws) if columns.parts else None
     units = None
     if cluster is not None or (chances is not None and parts is None):
-        from trueup.audit.units import by_value, read_units
+        from trueup.audit.units import by_value, read_units, without_weights
 
         labels = found.whole.squared().classes
         units = read_units(population, audited, columns, labels, chances, cluster, stratum)
-        if chances is not None and not (counted or size == value or by_value(units)):
-            found = replace(found, whole=replace(found.whole, bands=None))
-        asked |= {"drawn_by_size": chances} if chances and found.whole.bands is not None else {}
+        units = without_weights(units) if method == "auto" and stratum is None else units
+        if units.pi is not None:
+            if not (counted or size == value or by_value(units)):
+                found = replace(found, whole=replace(found.whole, bands=None))
+            asked |= {"drawn_by_size": chances} if found.whole.bands is not None else {}
     notes = [*found.warnings, *notes]
     job = Job(found.whole, population.native, notes, parts, asked, options, units, extra)
     return run(job, progress, executor)

@@ -4,7 +4,7 @@ A unit is seen through a = y·1[s=g] and f = y·1[ŝ=g] for each class g, with y
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,16 +66,13 @@ def read_units(
         found = units_of(population, columns.id, ids, [columns.predicted], columns.value)
         by_id = {plain(row[0]): [*map(plain, row[1:])] for row in found}
         rows = [[row[0], by_id[row[1]][0], *row[2:], *by_id[row[1]][1:]] for row in rows]
-    pi = None if probability is None else _probabilities(rows, 2, probability, test_set)
-    if pi is not None and pi.max() <= (1 + ROUNDED) * pi.min():
-        pi = None  # alike for all units: it says nothing
     place = {label: k for k, label in enumerate(classes)}
     y = np.array([1.0 if columns.value is None else float(row[-1]) for row in rows])
     return Units(
         np.array([place[row[0]] for row in rows]),
         np.array([place[row[1]] for row in rows]),
         y,
-        pi,
+        None if probability is None else _probabilities(rows, 2, probability, test_set),
         None if cluster is None else _clusters(rows, 2 + bool(probability), cluster, test_set),
         None if stratum is None else _numbered([row[1 + len(extra)] for row in rows]),
     )
@@ -170,6 +167,12 @@ def by_value(units: Units) -> bool:
     step[np.abs(step) <= ROUNDED * pi[1:]] = 0.0
     same = np.diff(y) == 0
     return bool(not step[same].any() and ((step >= 0).all() or (step <= 0).all()))
+
+
+def without_weights(units: Units) -> Units:
+    """Leave out probabilities that are the same for all units: they say nothing."""
+    alike = units.pi is not None and units.pi.max() <= (1 + ROUNDED) * units.pi.min()
+    return replace(units, pi=None) if alike else units
 
 
 def kish(weight: Floats) -> float:

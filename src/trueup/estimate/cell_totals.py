@@ -42,8 +42,8 @@ short chains R-hat is about √(1 + 1/E), E the effective draws of one chain."""
 MOST_NUMBERS = 50_000
 """Numbers in one array of the chains, at most: larger ones do not stay in a processor's cache."""
 THIN = 2
-"""Where chains are fewer for that, units are allocated in one sweep of two: it costs as much as a
-sweep, and adds little to how totals vary."""
+"""With fewer than CHAINS, units are allocated in every second sweep: that costs as much as a sweep
+and adds little to the variance of totals."""
 MOST_CLASSES = 12
 """Ten classes drawn within true classes take 10 s; with more, values are alike within a class."""
 QUIET = 0.1
@@ -214,7 +214,7 @@ def _draw(
         )
     batch = max(-(-settings.draws // chains), least * LEAST_SWEEPS)
     deadline = time.monotonic() + settings.seconds
-    next(islice(arriving, warm_up * each, None))
+    next(islice(arriving, warm_up, None))
     sweeps: list[dict[str, NDArray[Any]]] = []
     for done in range(1, MOST_BATCHES + 1):
         sweeps += (_sweep(cells, counts.L, settings, *one) for one in islice(columns, batch))

@@ -166,7 +166,7 @@ def _all_audited(counts: Counts, settings: Settings) -> list[str]:
         return []
     return [
         f"All {counts.N:,} units of the population are in the test set: their true classes are "
-        "known, and nothing is estimated. Was the same table given twice?"
+        "known, and no estimate is needed. Was the same table given twice?"
     ]
 
 

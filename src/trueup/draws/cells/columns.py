@@ -29,12 +29,12 @@ so that x_·ij/Σx ~ Dir(X_·i): alike if ΣX is large. o_gj is the log of the s
 its predictions imply if error rates are those of the whole (`implied_shares`), which is ν = 1. ψ_ij
 is the weight of its audited units (`strata`), e_gi ~ N(0, υ_e²), υ_e ~ half-t.
 
-Every step but those of λ, s and d is an exact draw. Tables (Antoniak 1974) turn the
+Every step but those of λ, b, s, d, ν and e is an exact draw. Tables (Antoniak 1974) turn the
 Dirichlet-multinomial of the audited units into κ^T Π m^t; w_ℓ ~ Gamma(t_ℓ)/S_ℓ turns Π m^t into
 Π (xE)^t exp(−w xE), E the exponential above, so that x_gh ~ Gamma(α_gh + t_gh)/(1 + Σ_b wE); κ is
-drawn on a grid; λ and s move by Metropolis with x integrated out, d without w: given tables and x
-its density is Π m^t, in which steps are longer. X is drawn by tables once more: those of t_gij
-units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that X ~ Gamma(α + r)/(τ + Σ log).
+drawn on a grid; λ, b, s, ν and e move by Metropolis with x integrated out, d without w: given
+tables and x its density is Π m^t, in which steps are longer. X is drawn by tables once more: those
+of t_gij units at X_gi, r, leave X^r exp(−X log(1 + Σ wE)), so that X ~ Gamma(α + r)/(τ + Σ log).
 """
 
 from __future__ import annotations
@@ -49,17 +49,19 @@ import numpy as np
 from trueup.draws.cells.frame import Frame
 from trueup.draws.cells.strata import LEAN, offset, pooled, step_leans, step_share
 from trueup.draws.cells.tables import tables_of
+from trueup.numerics import half_t
 from trueup.numerics.arrays import Floats, Integers
 
 __all__ = ["CHAINS", "Changed", "Columns", "curve", "learn_columns"]
 
-SLOPE, SCALE, DF = 0.2, 0.1, 4.0
-"""Scales of υ for the slope and for the other functions, per standard deviation of the score, and
-degrees of freedom. Slopes of real classifiers have a scale of .0 to .2 (`studies/slopes.py`). With
-.1 intervals covered .68 instead of .83 where the odds of a false positive rise 3.3-fold per
-standard deviation (40 test sets of 300). With .3 they covered .77 instead of .76 (100 test sets),
-and where values depend on the class alone the squared error was 10 to 18% larger. With the tails
-of a Cauchy, three audited units of a class leave bends open that send half of all value to it."""
+SLOPE, SCALE = 0.2, 0.1
+"""Scales of υ for the slope and for kinds of values (`implied.STEP`), and for the other functions,
+per standard deviation of the score. Slopes of real classifiers have a scale
+of .0 to .2 (`studies/slopes.py`). With .1 intervals covered .68 instead of .83 where the odds of a
+false positive rise 3.3-fold per standard deviation (40 test sets of 300). With .3 they covered .77
+instead of .76 (100 test sets), and where values depend on the class alone the squared error was 10
+to 18% larger. With the tails of a Cauchy, three audited units of a class leave bends open that send
+half of all value to it."""
 BEYOND = 1.5
 """The largest λ. Homogeneity, λ = 1, must not be at the end of its range: where classes lie far
 apart, few audited errors leave λ open, and intervals would stop short of it. And there the slope
@@ -71,8 +73,9 @@ KAPPAS = np.exp(np.linspace(np.log(2.0), np.log(2000.0), 60))
 """Grid of κ, uniform in log."""
 CHAINS = 80
 """Chains side by side."""
-STEPS, STRETCH = 2, 1.2
-"""Moves of d in a sweep, cheap next to the rest, and the deviation of a step of log υ."""
+FEW_CLASSES, STRETCH = 8, 1.2
+"""With fewer classes d moves twice in a sweep; with more that costs two fifths of it, and one
+move gives more effective draws in the same time. And the deviation of a step of log υ."""
 
 TINY = 1e-300
 MOST = 300.0
@@ -135,13 +138,13 @@ def learn_columns(
     d, upsilon, lam = np.zeros((C, K, H, R)), np.tile(scale, (C, 1)), BEYOND * rng.random(C)
     b = np.zeros(C) if right is None else STEEPEST * rng.random(C)
     kappa = rng.choice(KAPPAS, C)
-    tau, X = np.full(C, 0.1), np.broadcast_to(alpha, (C, K, H // J))
+    tau = np.full(C, 0.1)
+    X = np.broadcast_to(alpha if J == 1 else alpha / tau[0], (C, K, L))
     x = rng.standard_gamma(np.repeat(alpha, J, axis=1) + n.sum(axis=-1), (C, K, H))
     E = _odds(_coefficients(lam, s, d, b, right), phi, o)
+    m, S = _shares(x, E)
     while True:
-        xE = np.maximum(x, TINY)[..., None] * E
-        S = xE.sum(axis=1)
-        t = tables(kappa[:, None, None, None] * xE / S[:, None], rng)
+        t = tables(kappa[:, None, None, None] * m, rng)
         if not moved:
             kappa = KAPPAS[_pick(base + t.sum(axis=(1, 2, 3))[:, None] * log_kappas, rng)]
         w = rng.standard_gamma(t.sum(axis=1)) / S
@@ -152,22 +155,19 @@ def learn_columns(
         def fit(
             coef: Floats,
             o: Floats | None = o,
-            E: Floats | None = None,
             w: Floats = w,
             a: Floats = a,
             t_phi: Floats = t_phi,
         ) -> Floats:
             """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
-            E = _odds(coef, phi, o) if E is None else E
-            grown = np.einsum("chb,ckhb->ckh", w, E)
+            grown = _over_bands(_odds(coef, phi, o), w)
             told = np.einsum("ckhr,ckhr->ckh", coef, t_phi)
             return np.asarray(told - a * np.log1p(grown))
 
         if o is not None:
             assert shares is not None
             assert psi is not None
-            old = _coefficients(lam, s, d, b, right)
-            fixed = partial(fit, old)
+            fixed = partial(fit, _coefficients(lam, s, d, b, right))
 
             def along(
                 o: Floats, fixed: Callable[[Floats], Floats] = fixed, t_gh: Floats = t_gh
@@ -182,8 +182,8 @@ def learn_columns(
                     e, upsilon_e, lambda e: along(offset(nu, shares, e, psi)), told, rng  # noqa: B023
                 )  # fmt: skip
             o = offset(nu, shares, e, psi)
-            fit, E = partial(fit, o=o), _odds(old, phi, o)
-        here = fit(_coefficients(lam, s, d, b, right), E=E)
+            fit = partial(fit, o=o)
+        here = fit(_coefficients(lam, s, d, b, right))
         near = reflected(lam + 0.2 * rng.standard_normal(C), BEYOND)
         for new in (near, BEYOND * rng.random(C)):
             there = fit(_coefficients(new, s, d, b, right))
@@ -208,20 +208,22 @@ def learn_columns(
             d, upsilon, here, lambda d: fit(_coefficients(lam, s, d, b, right)), scale, rng  # noqa: B023
         )  # fmt: skip
         E = _odds(_coefficients(lam, s, d, b, right), phi, o)
-        grown = np.einsum("chb,ckhb->ckh", w, E)
+        grown = _over_bands(E, w)
         if J > 1:
             X, tau = pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
-        for _ in range(STEPS):
-            d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
-            E = _odds(_coefficients(lam, s, d, b, right), phi, o)
-        upsilon = _half_t(upsilon, np.einsum("ckhr,ckhr->cr", d, d), K * H, scale, rng)
         xE = np.maximum(x, TINY)[..., None] * E
-        sent = yield Columns(kappa, xE / xE.sum(axis=1)[:, None], lam, upsilon, x, d, s, b)
+        for _ in range(2 if K < FEW_CLASSES else 1):
+            d, xE = _step(d, xE, upsilon, t, t_phi, phi, rng)
+        squares = np.einsum("ckhr,ckhr->cr", d, d)
+        upsilon = half_t.draw(upsilon, squares, K * H, scale, rng)
+        S = xE.sum(axis=1)
+        m = xE / S[:, None]
+        sent = yield Columns(kappa, m, lam, upsilon, x, d, s, b)
         if sent is not None:
             kappa, _, lam, upsilon, x, d, s, b = sent.to
-            E = _odds(_coefficients(lam, s, d, b, right), phi, o)
+            m, S = _shares(x, _odds(_coefficients(lam, s, d, b, right), phi, o))
             tables, moved = tables_of(sent.n), True
 
 
@@ -233,8 +235,11 @@ def _step(
     t_phi: Floats,
     phi: Floats,
     rng: np.random.Generator,
-) -> Floats:
-    """Move d of one class after the other, given tables and x alone: Π m^t without w."""
+) -> tuple[Floats, Floats]:
+    """Move d of one class after the other, given tables and x alone: Π m^t without w.
+
+    Return d and xE.
+    """
     precision = 1 / upsilon[:, None, None] ** 2
     S, t_l, t_gh = np.maximum(xE.sum(axis=1), TINY), t.sum(axis=1), t.sum(axis=-1)
     log_S = np.log(S)
@@ -242,7 +247,7 @@ def _step(
     information = t_gh * (1 - share)
     size = 2.0 / np.sqrt(d.shape[-1] * (information[..., None] + precision))
     step = size * rng.standard_normal(d.shape)
-    grown = xE * _exp(curve(step, phi))
+    grown = xE * _odds(step, phi, None)
     gain = np.einsum("ckhr,ckhr->ckh", step, t_phi - precision * (d + step / 2))
     gain += rng.standard_exponential(gain.shape)
     yes = np.zeros(gain.shape, dtype=bool)
@@ -252,27 +257,44 @@ def _step(
         yes[:, g] = gain[:, g] > np.einsum("chb,chb->ch", t_l, log_new - log_S)
         np.copyto(S, new, where=yes[:, g, :, None])
         np.copyto(log_S, log_new, where=yes[:, g, :, None])
-    return d + np.where(yes[..., None], step, 0.0)
+    yes = yes[..., None]
+    return d + np.where(yes, step, 0.0), np.where(yes, grown, xE)
 
 
 def curve(coef: Floats, phi: Floats) -> Floats:
     """Σ_r coef_r φ_r: coefficients (…, H, R) of functions (R, H, B) give (…, H, B)."""
     R, H, B = phi.shape  # a product of matrices for each h: short last axes are slow
-    total = coef.reshape(-1, H, R).swapaxes(0, 1) @ phi.swapaxes(0, 1)
-    return np.ascontiguousarray(total.swapaxes(0, 1)).reshape(*coef.shape[:-1], B)
+    total = np.empty((*coef.shape[:-1], B))
+    each = total.reshape(-1, H, B).swapaxes(0, 1)
+    np.matmul(coef.reshape(-1, H, R).swapaxes(0, 1), phi.swapaxes(0, 1), out=each)
+    return total
 
 
 def _odds(coef: Floats, phi: Floats, o: Floats | None) -> Floats:
+    """E = exp(Σ_r coef_r φ_r + o), the exponent within bounds."""
     E = curve(coef, phi)
     if o is not None:
         E += o[..., None]
-    return _exp(E)
+    if o is not None or _largest(coef) * np.abs(phi).max(axis=(1, 2)).sum() > MOST:
+        np.minimum(np.maximum(E, -MOST, out=E), MOST, out=E)  # half the time of `numpy.clip`
+    return np.exp(E, out=E)
 
 
-def _exp(x: Floats) -> Floats:
-    """Return exp(x) in its place, x within bounds; `numpy.clip` takes twice the time of these."""
-    np.minimum(np.maximum(x, -MOST, out=x), MOST, out=x)
-    return np.exp(x, out=x)
+def _largest(x: Floats) -> float:
+    return max(float(x.max()), -float(x.min()))
+
+
+def _shares(x: Floats, E: Floats) -> tuple[Floats, Floats]:
+    """Return m = xE/S and S."""
+    xE = np.maximum(x, TINY)[..., None] * E
+    S = xE.sum(axis=1)
+    return xE / S[:, None], S
+
+
+def _over_bands(E: Floats, w: Floats) -> Floats:
+    """Σ_b w E: (C, K, H, B) and (C, H, B) give (C, K, H), in a third of the time of `einsum`."""
+    total: Floats = np.matmul(E.swapaxes(1, 2), w[..., None])[..., 0]
+    return total.swapaxes(1, 2)
 
 
 def _coefficients(lam: Floats, s: Floats, d: Floats, b: Floats, right: Floats | None) -> Floats:
@@ -316,7 +338,7 @@ def _stretch(
         factor[:, r] = np.exp(STRETCH * rng.standard_normal(len(factor)))
         new = d * factor[:, None, None]
         there = fit(new)
-        prior = log_half_t(upsilon * factor, scale) - log_half_t(upsilon, scale)
+        prior = half_t.log_density(upsilon * factor, scale) - half_t.log_density(upsilon, scale)
         gain = (there - here).sum(axis=(1, 2)) + (prior + np.log(factor)).sum(axis=1)
         yes = -rng.standard_exponential(len(upsilon)) < gain
         d, here = (
@@ -330,16 +352,3 @@ def _stretch(
 def scales(R: int, Q: int = 1) -> Floats:
     """The scales of υ: those of the Q functions of the value, then those of the others."""
     return np.array([*[SLOPE] * Q, *[SCALE] * (R - Q)])
-
-
-def log_half_t(upsilon: Floats, scale: Floats) -> Floats:
-    """Log prior density of υ, up to a constant."""
-    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / scale) ** 2 / DF))
-
-
-def _half_t(
-    upsilon: Floats, squares: Floats, terms: int, scale: Floats, rng: np.random.Generator
-) -> Floats:
-    """Draw υ given the squares of its coefficients; a half-t prior is two gammas (Wand 2011)."""
-    nu = (scale**-2 + DF / upsilon**2) / rng.standard_gamma((DF + 1) / 2, upsilon.shape)
-    return np.sqrt((DF / nu + squares / 2) / rng.standard_gamma((terms + DF) / 2, upsilon.shape))

@@ -19,9 +19,9 @@ steps towards the base rates of each draw."""
 TINY = 1e-300
 STEP = 0.15
 """The function of a kind of values (zero, negative) is 1/STEP there, so that slopes of scale 0.2
-are log odds of scale 1.3. With its standard deviation instead intervals of 0/1 values covered 87
-and 88% where only false positives, or false negatives, are more often 1; now 91% (300 test sets of
-300; `studies/zero_or_one.py`)."""
+are log odds of scale 1.3. Scaled by the kind's own standard deviation instead, intervals of 0/1
+values covered 87 and 88% where only false positives, or false negatives, are more often 1; now 91%
+(300 test sets of 300; `studies/zero_or_one.py`)."""
 LEAST_SHARE = 0.02
 """A kind's share of a class is taken to be between this and 1 less it."""
 

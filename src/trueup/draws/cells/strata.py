@@ -18,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trueup.draws.cells.tables import tables_of
+from trueup.numerics import half_t
 from trueup.numerics.arrays import Floats, Integers
 
 __all__ = ["leaning", "offset", "pooled", "step_leans", "step_share"]
@@ -25,8 +26,8 @@ __all__ = ["leaning", "offset", "pooled", "step_leans", "step_share"]
 ALIKE = 10.0
 """Prior of τ: Gamma(½) with this rate, so that strata of a predicted class share about as much as
 ten units of each would tell, unless the audited ones say otherwise."""
-RANGE, LEAN, DF = 2.0, 1.0, 4.0
-"""Range of ψ, and scale and degrees of freedom of υ, half-t."""
+RANGE, LEAN = 2.0, 1.0
+"""Range of ψ, and scale of υ."""
 TINY = 1e-300
 
 
@@ -113,14 +114,7 @@ def step_leans(
     factor = np.exp(0.6 * rng.standard_normal(len(e)))
     new = e * factor[:, None, None]
     gain = (each(new) - here).sum(axis=(1, 2)) + np.log(factor)
-    gain += _log_half_t(upsilon * factor) - _log_half_t(upsilon)
+    gain += half_t.log_density(upsilon * factor, LEAN) - half_t.log_density(upsilon, LEAN)
     yes = -rng.standard_exponential(len(e)) < gain
     e, upsilon = np.where(yes[:, None, None], new, e), np.where(yes, upsilon * factor, upsilon)
-    # a half-t prior is two gammas (Wand 2011)
-    a = (LEAN**-2 + DF / upsilon**2) / rng.standard_gamma((DF + 1) / 2, len(e))
-    squares, terms = (e**2).sum(axis=(1, 2)), e[0].size
-    return e, np.sqrt((DF / a + squares / 2) / rng.standard_gamma((terms + DF) / 2, len(e)))
-
-
-def _log_half_t(upsilon: Floats) -> Floats:
-    return np.asarray(-(DF + 1) / 2 * np.log1p((upsilon / LEAN) ** 2 / DF))
+    return e, half_t.draw(upsilon, (e**2).sum(axis=(1, 2)), e[0].size, LEAN, rng)

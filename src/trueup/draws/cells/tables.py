@@ -16,7 +16,8 @@ EACH = 64
 def tables_of(n: Integers) -> Callable[[Floats, np.random.Generator], Floats]:
     """Prepare Antoniak's tables: t(a, rng) draws Σ_i Bernoulli(a/(a + i)), i = 0 … n − 1.
 
-    Beyond the first EACH units a Poisson or rounded normal has the sum's exact mean and variance.
+    Beyond the first EACH units, a rounded normal has the sum's mean and variance; a Poisson has its
+    mean where that is below 5.
     """
     flat = n.ravel()
     first = (flat > 0).astype(float)

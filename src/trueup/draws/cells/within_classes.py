@@ -31,13 +31,12 @@ from trueup.draws.cells.columns import (
     Changed,
     Columns,
     curve,
-    log_half_t,
     reflected,
     scales,
 )
 from trueup.draws.cells.frame import Frame
 from trueup.draws.samplers.tilted import log_rates
-from trueup.numerics import special
+from trueup.numerics import half_t, special
 from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.dirichlet import log_gamma
 
@@ -197,7 +196,7 @@ def _propose(
         d = d * factor[:, None, None]
         wide = state.upsilon * factor
         scale = scales(R, Q)
-        log_prior = log_half_t(wide, scale) - log_half_t(state.upsilon, scale)
+        log_prior = half_t.log_density(wide, scale) - half_t.log_density(state.upsilon, scale)
         log_prior = (log_prior + np.log(factor)).sum(axis=1)
         moved = state._replace(s=s, d=d, lam=lam, upsilon=wide)
         step = d - state.d

@@ -59,7 +59,8 @@ def cautions(
 ) -> list[str]:
     """Return every caution that these data and settings call for, in plain words."""
     method, design = settings.method, settings.design
-    if method == "naive" or all_known(counts, settings):
+    exact = settings.noise and method in POSTERIORS and all_known(counts, settings)
+    if method == "naive" or exact:
         return []
     found = []
     empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
@@ -179,7 +180,7 @@ def cautions(
 
 
 def all_known(counts: Counts, settings: Settings) -> bool:
-    """Whether all units of the population were audited, so that nothing is estimated."""
+    """Whether all units of the population were audited."""
     return settings.overlap and settings.P is None and int(counts.n.sum()) >= counts.N
 
 
