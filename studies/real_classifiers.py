@@ -118,22 +118,33 @@ def replicate(case: Case) -> dict[str, Outcome]:
     return found
 
 
-def study(case: Case, seeds: list[int], pool: ProcessPoolExecutor) -> dict[str, list[Outcome]]:
-    """Return the outcomes of every method that answered at least half of the time."""
-    found = list(pool.map(replicate, [case._replace(seed=seed) for seed in seeds]))
-    each = {m: [x[m] for x in found if m in x] for m in case.methods}
-    return {m: mine for m, mine in each.items() if len(mine) >= len(seeds) / 2}
+def root_mean_square(found: list[Outcome]) -> float:
+    """Return the RMSE in % of the grand total, its mean over the classes."""
+    return float(100 * np.sqrt(np.mean([x.error**2 for x in found], axis=0)).mean())
 
 
-def summary(found: list[Outcome]) -> tuple[float, str, float, float]:
-    """Return the RMSE in % of the grand total, a text, the coverage and its standard error."""
-    rmse = float(100 * np.sqrt(np.mean([x.error**2 for x in found], axis=0)).mean())
+def compared(found: list[dict[str, Outcome]], methods: tuple[str, ...]) -> dict[str, float]:
+    """Return the RMSE of the first method in parts of each other one's, where both answered.
+
+    A method that answered less than half of the time is left out.
+    """
+    ratios = {}
+    for method in methods[1:]:
+        both = [x for x in found if method in x]
+        if len(both) >= len(found) / 2:
+            ours, other = ([x[name] for x in both] for name in (methods[0], method))
+            ratios[method] = root_mean_square(ours) / root_mean_square(other)
+    return ratios
+
+
+def summary(found: list[Outcome]) -> tuple[str, float, float]:
+    """Return a text, the coverage and its standard error."""
     # classes share a test set: a replication is one observation
     cover = np.array([x.covered.mean() for x in found])
     worst = np.mean([x.covered for x in found], axis=0).min()
     warned = 100 * np.mean([x.warned for x in found])
     text = f"{cover.mean():7.2f} {worst:.2f} {warned:3.0f}%"
-    return rmse, text, float(cover.mean()), float(cover.std() / np.sqrt(len(cover)))
+    return text, float(cover.mean()), float(cover.std() / np.sqrt(len(cover)))
 
 
 def main() -> None:
@@ -177,9 +188,10 @@ def main() -> None:
             line = text.ljust(label)
             for n in sizes:
                 case = Case(name, n, design, methods, figure == "counts", 0)
-                each = {m: summary(found) for m, found in study(case, seeds, pool).items()}
-                rmse, said, covered, error = each.pop(methods[0])
-                ratio = {m: rmse / x[0] for m, x in each.items()}
+                found = list(pool.map(replicate, [case._replace(seed=seed) for seed in seeds]))
+                mine = [x[methods[0]] for x in found]
+                rmse, (said, covered, error) = root_mean_square(mine), summary(mine)
+                ratio = compared(found, methods)
                 ratio["best"] = max(ratio.values(), default=np.nan)
                 ratios.append(ratio["best"])
                 covers.append(covered)

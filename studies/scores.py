@@ -54,6 +54,8 @@ WAYS = [way for way in SPOILT if way != "as it is"]
 USUAL = {"random": ("100,500", 150), "shifted": ("50,200", 24), "by_score": ("100", 80)}
 """Sizes of the test set, and replications, of each design."""
 PEERS = ["BayesianCC", "BayesianKDEy", "PQ"]
+UNSURE = ("EM", "PCC")
+"""Ways without an interval."""
 TRAINED = ("parity", "digit_8", "cancer_200", "imbalanced_4000")
 
 
@@ -252,7 +254,7 @@ def line(found: list[dict[str, tuple[float, float]]], ways: list[str]) -> list[s
     hard = [x["hard"][0] for x in found]
     cells = [with_error([x["hard"][1] for x in found])]
     for way in ways:
-        if not np.isnan(found[0][way][1]):
+        if way not in UNSURE:
             cells.append(with_error([x[way][1] for x in found]))
         cells.append(ratio([x[way][0] for x in found], hard))
     return cells
@@ -321,8 +323,7 @@ def main() -> None:
         "by_score": ["score", "spoilt"],
     }[given.design]
     only = given.only or ",".join((*SETS, *(TRAINED if given.design == "by_score" else ())))
-    own = [way for way in ways if way not in ("EM", "PCC")]
-    heads = [x for way in ways for x in ([way] if way in own else []) + [f"{way} MSE"]]
+    heads = [x for way in ways for x in ([] if way in UNSURE else [way]) + [f"{way} MSE"]]
     print(f"{'data':15s}{'n':>5s}  {'hard':11s}" + "".join(f"{head:12s}" for head in heads))
     every = []
     with ProcessPoolExecutor(given.workers) as pool:
