@@ -393,7 +393,7 @@ def test_next_after_a_draw_within_columns(rng, monkeypatch, value):
     N = 6000
     region = rng.choice(["north", "south"], N)
     s = (rng.random(N) < 0.2).astype(int)
-    wrong = rng.random(N) < np.where(region == "south", 0.3, 0.03)
+    wrong = rng.random(N) < np.where(region == "south", 0.35, 0.01)
     names = np.array(["other", "shop"])
     table = pd.DataFrame({"id": np.arange(N), "predicted": names[np.where(wrong, 1 - s, s)]})
     table = table.assign(region=region, y=rng.lognormal(0, 0.5, N))
