@@ -213,13 +213,12 @@ def learn_columns(
             X, tau = pooled(X, tau, t_gh, grown, alpha, rng)
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
-        xE = np.maximum(x, TINY)[..., None] * E
         for _ in range(2 if K < FEW_CLASSES else 1):
-            d, xE = _step(d, xE, upsilon, t, t_phi, phi, rng)
+            d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
+            E = _odds(_coefficients(lam, s, d, b, right), phi, o)
         squares = np.einsum("ckhr,ckhr->cr", d, d)
         upsilon = half_t.draw(upsilon, squares, K * H, scale, rng)
-        S = xE.sum(axis=1)
-        m = xE / S[:, None]
+        m, S = _shares(x, E)
         sent = yield Columns(kappa, m, lam, upsilon, x, d, s, b)
         if sent is not None:
             kappa, _, lam, upsilon, x, d, s, b = sent.to
@@ -235,11 +234,8 @@ def _step(
     t_phi: Floats,
     phi: Floats,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Move d of one class after the other, given tables and x alone: Π m^t without w.
-
-    Return d and xE.
-    """
+) -> Floats:
+    """Move d of one class after the other, given tables and x alone: Π m^t without w."""
     precision = 1 / upsilon[:, None, None] ** 2
     S, t_l, t_gh = np.maximum(xE.sum(axis=1), TINY), t.sum(axis=1), t.sum(axis=-1)
     log_S = np.log(S)
@@ -257,8 +253,7 @@ def _step(
         yes[:, g] = gain[:, g] > np.einsum("chb,chb->ch", t_l, log_new - log_S)
         np.copyto(S, new, where=yes[:, g, :, None])
         np.copyto(log_S, log_new, where=yes[:, g, :, None])
-    yes = yes[..., None]
-    return d + np.where(yes, step, 0.0), np.where(yes, grown, xE)
+    return d + np.where(yes[..., None], step, 0.0)
 
 
 def curve(coef: Floats, phi: Floats) -> Floats:
