@@ -85,6 +85,9 @@ def _tables() -> Iterator[str]:
     untrue = "predicted,true\na,a\nb,b\nc,b\n"
     yield raised(tu.correct, *_files(untrue, untrue), design="shifted")
     yield raised(tu.correct_counts, [[4, 1], [0, 0]], [10, 90], design="shifted")
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], {"a": 10, "b": 90})
+    numbered = pl.Series([10, 90]).to_pandas()
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], numbered, classes=[1, 0])
     yield raised(tu.correct, *_files("predicted\na\na\n", "predicted,true\na,a\n"))
     labels = [f"class {i}" for i in range(501)]
     many = "true,predicted\n" + "\n".join(f"{x},{x}" for x in labels)
