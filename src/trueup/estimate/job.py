@@ -90,7 +90,7 @@ class Job:
         larger = asked.get("sample_of")
         if larger is not None or asked.get("weight") is not None:
             size = None if larger is None else _larger(larger)
-            result = of_larger(result, size, settings.seed)
+            result = of_larger(result, size, settings)
         if asked.get("drawn_by_size"):  # M is not right: within a band, small units are not seen
             result = replace(result, M=None)
         given = self.asked["classes"]
@@ -170,10 +170,10 @@ def _all_audited(counts: Counts, settings: Settings) -> list[str]:
     ]
 
 
-def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
+def of_larger(result: Estimate, sample_of: float | None, settings: Settings) -> Estimate:
     """Return the figures of a larger population that the table is a random sample of.
 
-    See `aggregate.larger`; the cells of a class have the prior 1/K together. For an infinite
+    See `aggregate.larger`; before the table its shares have the prior of the base rates, γ. For an infinite
     population the figures are shares times the table's size. None is a table with survey weights,
     whose figures are expanded already; its own M would not be that of the larger population.
     """
@@ -190,9 +190,9 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
             f"`sample_of` must be at least the {counts.N:,} units of the table, or inf; "
             f"got {size:g}."
         )
-    rng = np.random.Generator(np.random.SFC64([seed, 1]))
+    rng = np.random.Generator(np.random.SFC64([settings.seed, 1]))
     scale = 1.0 if np.isinf(size) else size / counts.N
-    M = larger_matrix(result.M, size, 1 / counts.K, rng)
+    M = larger_matrix(result.M, size, settings.prior.gamma, rng)
     draws = M.sum(axis=2)
     if counts.u_hat is not None:
         if counts.w_hat is None:
