@@ -48,6 +48,7 @@ def messages() -> Iterator[str]:
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
+    yield from _published()
     yield from _audits()
 
 
@@ -192,6 +193,7 @@ def _periods() -> Iterator[str]:
     yield raised(est.add, pl.DataFrame(table), seed=3)
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))
+    yield raised(est.add, pl.DataFrame({"month": ["3"], "predicted": ["a"]}))
     yield raised(est.add, test_set=small)
     yield next(x for x in warned(est.add, test_set=small[1:]) if "count twice" in x)
     yield raised(tu.correct_counts([[4, 1], [2, 3]], [10, 90], seed=1).add, "march.csv")
@@ -465,6 +467,14 @@ def _other_tables() -> Iterator[str]:
     same = test.set_column(3, "second", pa.array(np.zeros(90, int)))
     both = {"predicted": ["predicted", "second"], "draws": 200, "seed": 1}
     yield from warned(tu.correct, units, same, **both)
+
+
+def _published() -> Iterator[str]:
+    Path("studies.csv").write_text("infected,78,7\nfree,3,368\n")
+    words = ("numbers", "--predicted-counts", "50,3280", "--studies", "studies.csv")
+    yield _command(*words)
+    Path("studies.csv").write_text("true,infected,free\ninfected,78,7\n")
+    yield _command(*words)
 
 
 def _audits() -> Iterator[str]:

@@ -3,8 +3,9 @@
 The n units of the table are draws from that population, z_i = w_i y_i with survey weights, each in
 one cell of true and predicted class. Given the table's M, the population's shares of the classes
 are Dir(γ + M_g·), since β ~ Dir(γ) before: with the M of `full` they are draws from the posterior
-of β, and those of a finite population are Dirichlet-multinomial. The mean of class g differs from the table's by an error of variance s²_g/M_g. So that the sums of n
-other units have the covariance of n draws with replacement,
+of β, and those of a finite population are Dirichlet-multinomial. The mean of class g differs from
+the table's by an error of variance s²_g/M_g. So that the sums of n other units have the covariance
+of n draws with replacement,
 
     n/(n − 1) (diag(S) − U Uᵀ/n),   S_g = Σ_{i in g} z_i²,
 
@@ -27,7 +28,8 @@ def larger_matrix(
     """Draw the larger population's units (R, K, L) by true and predicted class.
 
     `M` are those of the table, `gamma` (K,) the prior of the shares of the classes; how the γ_g of
-    a class are spread over its cells has no effect on its share. Of an infinite population they are shares times the table's units.
+    a class are spread over its cells has no effect on its share. Of an infinite
+    population they are shares times the table's units.
     """
     R, K, L = M.shape
     M = np.maximum(M, 0.0)

@@ -138,7 +138,7 @@ def _places(what: str, own: Labels | range | None, wanted: Labels, named: bool) 
             raise ClassError(
                 f"{what} must be labels or positions; got 0 to {len(known) - 1} in this order, and "
                 f"the classes are {wanted[:20]}.",
-                hint="name them with set_axis(…), or give the numbers without an index: to_numpy().",
+                hint="name them with set_axis(…), or drop the index with to_numpy().",
             )
         return [known.index(x) for x in wanted]
     if isinstance(own, range) or (all(type(x) is int for x in own) and own == [*range(len(own))]):

@@ -173,9 +173,10 @@ def _all_audited(counts: Counts, settings: Settings) -> list[str]:
 def of_larger(result: Estimate, sample_of: float | None, settings: Settings) -> Estimate:
     """Return the figures of a larger population that the table is a random sample of.
 
-    See `aggregate.larger`; before the table its shares have the prior of the base rates, γ. For an infinite
-    population the figures are shares times the table's size. None is a table with survey weights,
-    whose figures are expanded already; its own M would not be that of the larger population.
+    See `aggregate.larger`; before the table its shares have the prior of the base rates, γ. For an
+    infinite population the figures are shares times the table's size. None is a table with survey
+    weights, whose figures are expanded already; its own M would not be that of the larger
+    population.
     """
     counts, U = result.counts, result.whole
     named = "`weight`" if sample_of is None else "`sample_of`"
