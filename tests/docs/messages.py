@@ -142,6 +142,12 @@ def _options() -> Iterator[str]:
     same = "predicted,true,p\n" + "a,a,0.9\nb,b,0.7\n" * 4
     yield raised(tu.correct, *_scored(test_set=same), score="p")
     yield from warned(tu.correct, *_scored(), score=["q", "p"], classes=["a", "b"], seed=1)
+    order = "predicted,true,p\n" + "a,a,0.1\nb,b,0.2\na,b,0.9\nb,a,0.8\n" * 9
+    turned = _files("predicted,p\n" + "a,0.1\nb,0.2\na,0.9\nb,0.8\n" * 50, order)
+    yield next(x for x in warned(tu.correct, *turned, score="p", seed=1) if "less often" in x)
+    yield raised(tu.correct, *_scored(), score=[])
+    yield raised(tu.correct_counts, *counts, noise="no")
+    yield raised(tu.prior.per_class, ["jeffreys"])
     flat = "predicted,p\n" + "a,90\nb,90\n" * 9
     both = _files(flat, "predicted,true,p\na,a,90\nb,b,90\n")
     yield from warned(tu.correct, *both, score="p", seed=1)

@@ -23,6 +23,7 @@ ONE_COLUMN = (
 NUMBERS = ("half_width", "cv", "cost", "worth", "panel", "drift", "between")
 WHOLE = ("next", "certainty", "replications", "N")
 """Options that are numbers, and whole ones; their limits are checked where they are used."""
+TRUE_FALSE = ("noise", "overlap", "keep_draws")
 LISTS = ("classes", "predicted_classes", "allocations", "methods")
 SHARES = ("P", "base_rates", "test_base_rates")
 # Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
@@ -141,10 +142,20 @@ def check_given(given: Mapping[str, Any], *, classifiers: bool = False) -> None:
             each = x.values() if isinstance(x, Mapping) and option in ("cv", "cost") else [x]
             if not all(map(_is_number, each)):
                 _refuse_number(option, "a number", x)
+        elif option in TRUE_FALSE and not isinstance(x, bool | np.bool_):
+            raise OptionError(
+                f"`{option}` must be True or False; got {x!r}.",
+                hint="write it without quotes." if isinstance(x, str) else None,
+            )
         elif option in LISTS:
             a_list(option, x)
         elif option == "text":
             names(option, x)
+        elif option == "score" and isinstance(x, list) and not x:
+            raise OptionError(
+                "`score` must name a column, or one for each class; got [].",
+                hint="leave it out if there is no score.",
+            )
         elif option in SHARES:
             try:
                 np.asarray(x, dtype=float)

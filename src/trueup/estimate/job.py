@@ -76,6 +76,7 @@ class Job:
                 f"`again` changes {listed([*self.options])}; got {quoted(unknown)}.",
                 hint="for other tables, columns or parts call `correct` again.",
             )
+        check_given(changes)
         options = self.options | changes
         counts = self.counts
         started = time.process_time()
