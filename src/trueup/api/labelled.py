@@ -9,6 +9,7 @@ import numpy as np
 
 from trueup.count.names import a_list, predicted_labels
 from trueup.errors import ClassError
+from trueup.numerics.arrays import as_floats
 from trueup.read.columns import plain
 
 MATRICES = ("test", "test_sums", "test_squares", "P")
@@ -17,6 +18,7 @@ LACKING = (
     "a label that one of them lacks has 0 units: add it there, with "
     "reindex(…, fill_value=0). Plain lists of numbers have no labels."
 )
+RENAMED = "to give other names to the same classes use set_axis(…), or drop the labels: to_numpy()."
 UNNAMED = "say whose numbers those of `test` are: classes=[…], in the order of its rows."
 
 Labels = list[Hashable]
@@ -47,6 +49,7 @@ def by_label(asked: Mapping[str, Any]) -> dict[str, Any]:
     """
     read = {name: _labelled(asked[name], name in VECTORS) for name in (*MATRICES, *VECTORS)}
     test = read["P" if asked["test"] is None else "test"]
+    _refuse_totals(read["test"])
     K, L = (0, 0, *_shape(test.numbers))[-2:]
     across, classes = (_named(name, asked[name]) for name in ("predicted_classes", "classes"))
     down, side = test.names
@@ -74,6 +77,20 @@ def by_label(asked: Mapping[str, Any]) -> dict[str, Any]:
     if found["predicted_classes"] is None and across != classes:
         found["predicted_classes"] = across
     return found
+
+
+def _refuse_totals(test: Labelled) -> None:
+    """Refuse a crosstab with margins: its last row and column would be a class."""
+    shape = _shape(test.numbers)
+    if not any(test.names) or len(shape) != 2 or min(shape) < 3:
+        return
+    n = as_floats(test.numbers)
+    if not n.any() or not all((x[:-1].sum(axis=0) == x[-1]).all() for x in (n, n.T)):
+        return
+    raise ClassError(
+        "`test` must hold the classes only; its last row and column are the sums of the others.",
+        hint="leave them out: pd.crosstab without margins.",
+    )
 
 
 def _named(name: str, labels: Any) -> Labels | None:
@@ -143,9 +160,10 @@ def _places(what: str, own: Labels | range | None, wanted: Labels, named: bool) 
         return [known.index(x) for x in wanted]
     if isinstance(own, range) or (all(type(x) is int for x in own) and own == [*range(len(own))]):
         return None  # positions
+    hint = LACKING if {*known} & {*wanted} else RENAMED
     raise ClassError(
         f"{what} must be {wanted[:20]} in any order; got {own[:20]}.",
-        hint=LACKING if named else UNNAMED,
+        hint=hint if named else UNNAMED,
     )
 
 
