@@ -16,6 +16,7 @@ import numpy as np
 
 from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.count.counts import Counts
+from trueup.count.names import check_given
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import MOST_DRAWS, Settings, make_settings
 from trueup.errors import EstimateError, OptionError, TrueupWarning
@@ -34,7 +35,11 @@ LEAST_BEYOND = 2.5
 
 
 def asked_of(function: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What was asked, to reproduce it: files by path, other tables by their kind."""
+    """What was asked, to reproduce it: files by path, other tables by their kind.
+
+    Options of the wrong kind are refused.
+    """
+    check_given(given, classifiers=True)
     tables = {}
     for name in ("predictions", "test_set"):
         if name in given:
