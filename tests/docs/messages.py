@@ -437,6 +437,14 @@ def _command(*words: str) -> str:
     return said.split("Error: ")[1].split("\n\nHint:")[0]
 
 
+def _published() -> Iterator[str]:
+    Path("studies.csv").write_text("infected,78,7\nfree,3,368\n")
+    words = ("numbers", "--predicted-counts", "50,3280", "--studies", "studies.csv")
+    yield _command(*words)
+    Path("studies.csv").write_text("true,infected,free\ninfected,78,7\n")
+    yield _command(*words)
+
+
 def _judges() -> Iterator[str]:
     rows = "".join(f"{i},{'ab'[i % 2]},{'aabb'[i % 4]},0.{i}\n" for i in range(50, 90))
     population = "unit,predicted,second,p\n" + rows
@@ -476,14 +484,6 @@ def _other_tables() -> Iterator[str]:
     same = test.set_column(3, "second", pa.array(np.zeros(90, int)))
     both = {"predicted": ["predicted", "second"], "draws": 200, "seed": 1}
     yield from warned(tu.correct, units, same, **both)
-
-
-def _published() -> Iterator[str]:
-    Path("studies.csv").write_text("infected,78,7\nfree,3,368\n")
-    words = ("numbers", "--predicted-counts", "50,3280", "--studies", "studies.csv")
-    yield _command(*words)
-    Path("studies.csv").write_text("true,infected,free\ninfected,78,7\n")
-    yield _command(*words)
 
 
 def _audits() -> Iterator[str]:

@@ -12,6 +12,10 @@ from trueup.errors import ClassError
 from trueup.numerics.arrays import as_floats
 from trueup.read.columns import plain
 
+NUMBERS = (
+    "test", "predicted_counts", "predicted_sums", "predicted_squares", "test_sums", "test_squares",
+)  # fmt: skip
+"""What `correct_counts` takes, in its order."""
 MATRICES = ("test", "test_sums", "test_squares", "P")
 VECTORS = ("predicted_counts", "predicted_sums", "predicted_squares")
 LACKING = (

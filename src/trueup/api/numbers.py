@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueup.api.labelled import by_label
+from trueup.api.labelled import NUMBERS, by_label
 from trueup.count.counts import Counts, make_counts
 from trueup.draws.settings import DRAWS, SECONDS
 from trueup.errors import ClassError, DataError, OptionError
@@ -17,10 +17,6 @@ from trueup.estimate.options import pooled_studies
 from trueup.estimate.result import Estimate
 from trueup.prior.studies import BETWEEN
 from trueup.read.native import local_frame
-
-ARGUMENTS = (
-    "test", "predicted_counts", "predicted_sums", "predicted_squares", "test_sums", "test_squares",
-)  # fmt: skip
 
 
 def correct_counts(
@@ -117,7 +113,7 @@ def correct_counts(
     asked |= {"design": design} | by_label(asked)
     classes = asked["classes"]
     counts = make_counts(
-        *(asked[name] for name in ARGUMENTS), classes=classes,
+        *(asked[name] for name in NUMBERS), classes=classes,
         predicted_classes=asked["predicted_classes"],
     )  # fmt: skip
     if counts.n.ndim > 2:
