@@ -48,6 +48,7 @@ def messages() -> Iterator[str]:
     yield from _no_answer()
     yield from _warnings()
     yield from _studies()
+    yield from _published()
     yield from _audits()
 
 
@@ -85,6 +86,12 @@ def _tables() -> Iterator[str]:
     untrue = "predicted,true\na,a\nb,b\nc,b\n"
     yield raised(tu.correct, *_files(untrue, untrue), design="shifted")
     yield raised(tu.correct_counts, [[4, 1], [0, 0]], [10, 90], design="shifted")
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], {"a": 10, "b": 90})
+    margins = pl.DataFrame({"true": ["a", "b", "All"], "a": [4, 2, 6], "b": [1, 3, 4]})
+    margins = margins.with_columns(All=pl.col("a") + pl.col("b"))
+    yield raised(tu.correct_counts, margins, {"a": 10, "b": 90})
+    numbered = pl.Series([10, 90]).to_pandas()
+    yield raised(tu.correct_counts, [[4, 1], [2, 3]], numbered, classes=[1, 0])
     yield raised(tu.correct, *_files("predicted\na\na\n", "predicted,true\na,a\n"))
     labels = [f"class {i}" for i in range(501)]
     many = "true,predicted\n" + "\n".join(f"{x},{x}" for x in labels)
@@ -138,6 +145,12 @@ def _options() -> Iterator[str]:
     same = "predicted,true,p\n" + "a,a,0.9\nb,b,0.7\n" * 4
     yield raised(tu.correct, *_scored(test_set=same), score="p")
     yield from warned(tu.correct, *_scored(), score=["q", "p"], classes=["a", "b"], seed=1)
+    order = "predicted,true,p\n" + "a,a,0.1\nb,b,0.2\na,b,0.9\nb,a,0.8\n" * 9
+    turned = _files("predicted,p\n" + "a,0.1\nb,0.2\na,0.9\nb,0.8\n" * 50, order)
+    yield next(x for x in warned(tu.correct, *turned, score="p", seed=1) if "less often" in x)
+    yield raised(tu.correct, *_scored(), score=[])
+    yield raised(tu.correct_counts, *counts, noise="no")
+    yield raised(tu.prior.per_class, ["jeffreys"])
     flat = "predicted,p\n" + "a,90\nb,90\n" * 9
     both = _files(flat, "predicted,true,p\na,a,90\nb,b,90\n")
     yield from warned(tu.correct, *both, score="p", seed=1)
@@ -189,6 +202,7 @@ def _periods() -> Iterator[str]:
     yield raised(est.add, pl.DataFrame(table), seed=3)
     yield raised(est.add, test_set=small.with_columns(month=pl.lit(3, pl.Int64)))
     yield raised(est.add, pl.DataFrame({"month": [3], "predicted": ["c"]}))
+    yield raised(est.add, pl.DataFrame({"month": ["3"], "predicted": ["a"]}))
     yield raised(est.add, test_set=small)
     yield next(x for x in warned(est.add, test_set=small[1:]) if "count twice" in x)
     yield raised(tu.correct_counts([[4, 1], [2, 3]], [10, 90], seed=1).add, "march.csv")
@@ -421,6 +435,14 @@ def _command(*words: str) -> str:
 
     said = CliRunner().invoke(main, words).output
     return said.split("Error: ")[1].split("\n\nHint:")[0]
+
+
+def _published() -> Iterator[str]:
+    Path("studies.csv").write_text("infected,78,7\nfree,3,368\n")
+    words = ("numbers", "--predicted-counts", "50,3280", "--studies", "studies.csv")
+    yield _command(*words)
+    Path("studies.csv").write_text("true,infected,free\ninfected,78,7\n")
+    yield _command(*words)
 
 
 def _judges() -> Iterator[str]:

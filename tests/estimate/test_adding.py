@@ -12,6 +12,7 @@ from test_periods import correct, few_particles, series
 
 import trueup as tu
 from trueup.cli import main
+from trueup.estimate.periods.labels import when
 from trueup.present.reproduce import (
     SERIES,
     command_line,
@@ -189,3 +190,54 @@ def test_the_command_adds_to_the_file(tables, tmp_path):
     assert again.exit_code == 2
     assert "new periods only" in again.stderr
     assert (tmp_path / "longer.trueup").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "words"),
+    [
+        ("text", "whole", "with text such as '2024-0.'; got whole numbers, 202405"),
+        ("whole", "text", "with whole numbers such as 20240.; got text, '2024-05'"),
+        ("date", "dashed", "with dates such as 2024-0.-01; got text, '2024-05-01'"),
+        ("dashed", "date", "with text such as '2024-0.-01'; got dates, 2024-05-01"),
+    ],
+)
+def test_months_written_as_another_kind_are_refused(tables, own, other, words):
+    """They were put in one order, a TypeError, or stood side by side as dates and text."""
+    table, test, _ = tables
+    month = pl.col("month")
+    forms = {
+        "text": pl.format("2024-0{}", month),
+        "whole": 202400 + month.cast(pl.Int64),
+        "date": pl.date(2024, month, 1),
+        "dashed": pl.format("2024-0{}-01", month),
+    }
+    series_, new = (
+        [x.with_columns(month=forms[form]) for x in (table, test)] for form in (own, other)
+    )
+    est = correct(series_[0][:800], series_[1])
+    with pytest.raises(tu.DataError, match=words):
+        add(est, new[0][800:1000])
+    with pytest.raises(tu.DataError, match="must label periods as the series does"):
+        add(est, None, new[1][:20])
+
+
+def test_the_command_refuses_them_without_a_traceback(tables, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, test, _ = tables
+    text, whole = pl.format("2024-0{}", pl.col("month")), 202400 + pl.col("month")
+    correct(table[:800].with_columns(month=text), test.with_columns(month=text)).save("s.trueup")
+    table[800:1000].with_columns(month=whole).write_csv("may.csv")
+    done = CliRunner().invoke(main, ["add", "s.trueup", "may.csv"])
+    assert done.exit_code == 2
+    assert "must label periods as the series does" in done.output
+
+
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [("2023-8", "2023-08"), ("Nov 2023", "2023-11"), ("november-2023", "2023-11"),
+     ("3/2023", "2023-03"), ("2023 Dec", "2023-12"), ("J 2023", None), ("13.2023", None)],
+)  # fmt: skip
+def test_a_month_in_another_form_is_told_how_to_write_it(label, hint):
+    with pytest.raises(tu.DataError, match="can be put in order") as refusal:
+        when(["2023-01", label])
+    assert refusal.value.hint.startswith(f"for {label} write {hint}; " if hint else "write years")

@@ -14,10 +14,10 @@ KNOWN = {"P": [[1.0, 0.0], [0.0, 1.0]], "method": "constrained", "overlap": Fals
 
 
 def test_with_known_classes_shares_are_a_beta(rng):
-    """Predictions that are never wrong: 40 of 400, Beta(40 + 1/2, 360 + 1/2)."""
+    """Predictions that are never wrong: 40 of 400, Beta(40 + 1, 360 + 1): Perks has γ = 1."""
     est = tu.correct_counts([[9, 0], [0, 9]], [40, 360], **KNOWN, sample_of=float("inf"),
                             draws=20_000, seed=int(rng.integers(2**32)))  # fmt: skip
-    row, exact = est.rows()[0], stats.beta(40.5, 360.5)
+    row, exact = est.rows()[0], stats.beta(41, 361)
     error = exact.std() / np.sqrt(20_000)
     assert abs(row["mean"] / 400 - exact.mean()) < 5 * error
     for name, p in (("lower", 0.025), ("upper", 0.975)):
@@ -25,10 +25,38 @@ def test_with_known_classes_shares_are_a_beta(rng):
     assert est.info["sample_of"] == "inf"
 
 
+@pytest.mark.parametrize(
+    ("infected", "free", "survey"),
+    [([30, 2], [0, 80], [0, 200]), ([30, 2], [1, 80], [3, 47])],
+)
+@pytest.mark.parametrize("gamma", [[1.0, 1.0], [0.3, 4.0]])
+def test_the_share_has_the_exact_posterior_of_beta(infected, free, survey, gamma, rng):
+    """By quadrature over sensitivity, specificity and β, none of which trueup's draws go through.
+
+    Half a unit for each class, whatever γ, put the median of 0 of 200 at a third of what it is.
+    """
+    b = stats.beta(*gamma).ppf((np.arange(1000) + 0.5) / 1000)
+    p = (np.arange(80) + 0.5) / 80
+    se = stats.beta(infected[0] + 1, infected[1] + 1).ppf(p)[:, None]
+    fp = stats.beta(free[0] + 1, free[1] + 1).ppf(p)
+    N, v = sum(survey), survey[0]
+    likelihood = np.array([stats.binom.pmf(v, N, se * x + fp * (1 - x)).mean() for x in b])
+    est = tu.correct_counts(
+        [infected, free], survey, design="by_class", overlap=False, method="full",
+        prior=tu.Dirichlet(1, gamma), sample_of=float("inf"), draws=20_000,
+        seed=int(rng.integers(2**32)),
+    )  # fmt: skip
+    row, below = est.rows()[0], np.concatenate([[0.0], likelihood.cumsum() / likelihood.sum()])
+    for name, q in (("lower", 0.025), ("estimate", 0.5), ("upper", 0.975)):
+        at = stats.beta(*gamma).cdf(row[name] / N) * 1000
+        found = np.interp(at, np.arange(1001), below)
+        assert abs(found - q) < 5 * np.sqrt(q * (1 - q) / est.info["ess"]) + 0.002
+
+
 def test_a_finite_population_is_beta_binomial(rng):
     est = tu.correct_counts([[9, 0], [0, 9]], [40, 360], **KNOWN, sample_of=1000,
                             draws=20_000, seed=int(rng.integers(2**32)))  # fmt: skip
-    exact = stats.betabinom(600, 40.5, 360.5)
+    exact = stats.betabinom(600, 41, 361)
     row = est.rows()[0]
     assert abs(row["mean"] - 40 - exact.mean()) < 5 * exact.std() / np.sqrt(20_000)
     assert row["sd"] == pytest.approx(exact.std(), rel=0.05)

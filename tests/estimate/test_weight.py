@@ -75,7 +75,7 @@ def test_totals_have_the_right_mean_and_covariance(left, sign, rng):
     U, size = sign * m * np.array([1.0, 3.0, 0.5]), n / (1 - left) if left < 1 else np.inf
     S = m * np.array([2.0, 9.5, 1.0])
     M = np.repeat(m[None, :, None], R, axis=0)
-    units = larger_matrix(M, size, 0.0, rng).sum(axis=2)
+    units = larger_matrix(M, size, np.zeros(3), rng).sum(axis=2)
     finite = np.isfinite(size)
     drawn = larger_totals(np.tile(U, (R, 1)), np.tile(S, (R, 1)), M[:, :, 0], units, finite, rng)
     scale = size / n if finite else 1.0

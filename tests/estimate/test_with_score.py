@@ -139,6 +139,23 @@ def test_calibration_counts_the_audited_units_of_each_band(rng):
 
 
 @pytest.mark.usefixtures("short_chains")
+def test_a_score_that_is_turned_is_told(rng):
+    """1 − p: `check` said so, and `correct`, whose bands rest on that order, did not."""
+    whole = population(rng)
+    i = rng.choice(N, 1500, replace=False)
+
+    def told(x, **options):
+        est = tu.correct(*tables(whole, i, q=x), score="q", draws=200, seed=1, **options)
+        return [x for x in est.info["warnings"] if "right less often" in x]
+
+    assert not told(whole["p"])
+    for options in ({}, {"method": "difference"}):
+        with pytest.warns(tu.TrueupWarning, match="higher scores are right less often") as found:
+            assert told(1 - whole["p"], **options)
+        assert len([x for x in found if "right less often" in str(x.message)]) == 1
+
+
+@pytest.mark.usefixtures("short_chains")
 def test_the_score_is_tested(rng):
     whole = population(rng)
     i = rng.choice(N, 1500, replace=False)

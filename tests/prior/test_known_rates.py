@@ -130,7 +130,7 @@ def test_a_matrix_just_outside_theta_has_an_answer_with_noise():
     [
         (np.eye(3), "shape"),
         ([0.5, 0.5], "shape"),
-        ("a", "shape"),
+        ("a", "numbers only"),
         (np.empty((0, 2, 2)), "shape"),
         ([[0.9, 0.2], [0.1, 0.9]], "sum to 1"),
         ([[0.75, 0.1], [0.25, 0.9]], "transposed"),

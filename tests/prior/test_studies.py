@@ -142,6 +142,21 @@ def test_the_command_ignores_neither_prior_nor_design(tmp_path, option, words):
     assert words in done.stderr
 
 
+def test_a_file_without_a_header_is_told_to_have_one(tmp_path):
+    path = tmp_path / "studies.csv"
+    path.write_text("infected,78,7\nfree,3,368\n")
+    for option in ("--studies", "--test"):
+        done = CliRunner().invoke(main, ["numbers", option, str(path), "--predicted-counts", "9,9"])
+        assert done.exit_code == 2
+        assert "must name the predicted classes; got 'infected,78,7'" in done.stderr
+        assert "put a header above it, as in: true,infected,free" in done.stderr
+    path.write_text("true,infected,free\ninfected,78,7\n")
+    done = CliRunner().invoke(
+        main, ["numbers", "--studies", str(path), "--predicted-counts", "9,9"]
+    )
+    assert "both classes, 'infected' and 'free'; there is none of 'free'" in done.stderr
+
+
 def test_the_design_is_that_of_known_cases():
     assert run(draws=200).info["design"] == "by_class"
     assert run(draws=200, design="shifted").info["design"] == "shifted"
@@ -169,7 +184,12 @@ def test_studies_have_no_sensitivity_to_a_prior_that_is_not_used():
         ({"studies": {"a": [[1, 2]], "b": [["x", 2]]}}, "two numbers"),
         ({"test": [[1, 2], [3, 4]]}, "takes the place of `test`"),
         ({"P": [[0.9, 0.1], [0.2, 0.8]]}, "takes the place of `P`"),
-        ({"classes": ["a", "c"]}, "both classes"),
+        ({"classes": ["a", "c"]}, "both classes, 'a' and 'c'; there is none of 'c'"),
+        ({"studies": {"a": [[1, 2]], "b": []}}, "both classes, 'a' and 'b'; there is none of 'b'"),
+        (
+            {"studies": {"a": [[1, 2]], "b": [[1, 2]], "c": [[1, 2]]}, "classes": ["a", "b"]},
+            r"got \['a', 'b', 'c'\]",
+        ),
         ({"method": "joint"}, "`method` must be one of"),
         ({"seed": -1}, "`seed`"),
         ({"prior": "jeffreys"}, "takes the place of `prior`"),

@@ -1,9 +1,11 @@
 """From the table's own units and totals to those of a larger population that it is a sample of.
 
 The n units of the table are draws from that population, z_i = w_i y_i with survey weights, each in
-one cell of true and predicted class. Given the table's M, the population's shares are Dir(M), and
-the mean of class g differs from the table's by an error of variance s²_g/M_g. So that the sums of n
-other units have the covariance of n draws with replacement,
+one cell of true and predicted class. Given the table's M, the population's shares of the classes
+are Dir(γ + M_g·), since β ~ Dir(γ) before: with the M of `full` they are draws from the posterior
+of β, and those of a finite population are Dirichlet-multinomial. The mean of class g differs from
+the table's by an error of variance s²_g/M_g. So that the sums of n other units have the covariance
+of n draws with replacement,
 
     n/(n − 1) (diag(S) − U Uᵀ/n),   S_g = Σ_{i in g} z_i²,
 
@@ -21,17 +23,18 @@ __all__ = ["class_squares", "larger_matrix", "larger_totals"]
 
 
 def larger_matrix(
-    M: NDArray[np.float64], size: float, prior: float, rng: np.random.Generator
+    M: NDArray[np.float64], size: float, gamma: Floats, rng: np.random.Generator
 ) -> Floats:
     """Draw the larger population's units (R, K, L) by true and predicted class.
 
-    `M` are those of the table, `prior` the units invented for all cells of a class together. Of an
-    infinite population they are shares times the table's units.
+    `M` are those of the table, `gamma` (K,) the prior of the shares of the classes; how the γ_g of
+    a class are spread over its cells has no effect on its share. Of an infinite
+    population they are shares times the table's units.
     """
     R, K, L = M.shape
     M = np.maximum(M, 0.0)
     N = M.sum(axis=(1, 2), keepdims=True)
-    share = rng.standard_gamma(M + prior / L)
+    share = rng.standard_gamma(M + gamma[:, None] / L)
     share /= share.sum(axis=(1, 2), keepdims=True)
     if np.isinf(size):
         return np.asarray(share * N)

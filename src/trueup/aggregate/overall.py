@@ -70,7 +70,7 @@ def _by_labels(
     if (larger := info.get("sample_of")) is None:
         return np.asarray(units / counts.N, dtype=float)
     two = np.stack([units, counts.N - units], axis=1)[:, :, None]
-    found = larger_matrix(two, float(larger), 0.0, rng)
+    found = larger_matrix(two, float(larger), np.zeros(2), rng)
     return np.asarray(found[:, 0, 0] / found.sum(axis=(1, 2)))
 
 

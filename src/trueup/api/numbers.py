@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trueup.api.labelled import NUMBERS, by_label
 from trueup.count.counts import Counts, make_counts
 from trueup.draws.settings import DRAWS, SECONDS
 from trueup.errors import ClassError, DataError, OptionError
@@ -20,9 +21,9 @@ from trueup.read.native import local_frame
 
 def correct_counts(
     test: ArrayLike | None,
-    predicted_counts: ArrayLike,
-    predicted_sums: ArrayLike | None = None,
-    predicted_squares: ArrayLike | None = None,
+    predicted_counts: ArrayLike | Mapping[Hashable, float],
+    predicted_sums: ArrayLike | Mapping[Hashable, float] | None = None,
+    predicted_squares: ArrayLike | Mapping[Hashable, float] | None = None,
     test_sums: ArrayLike | None = None,
     test_squares: ArrayLike | None = None,
     *,
@@ -45,22 +46,27 @@ def correct_counts(
 ) -> Estimate:
     """Correct counts or totals from a matrix of test counts; see `correct` for the other options.
 
+    Labels of pandas and Polars tables count: rows and columns of the test set (`pd.crosstab`) name
+    the classes and the predicted labels, and other numbers with labels are put in their order.
+    Numbers without labels are taken in the order in which they stand.
+
     Parameters
     ----------
     test : (K, L) array_like of int, or None
         Test units, rows true and columns predicted. L is K, unless some predicted labels are no
         class ("unknown", finer labels), or some classes are never predicted. None with `studies`
         or `P`: the error rates then come from elsewhere.
-    predicted_counts : (L,) array_like of int
-        Population units per predicted label.
-    predicted_sums, predicted_squares : (L,) array_like, optional
+    predicted_counts : (L,) array_like of int, or mapping
+        Population units per predicted label: in the order of the columns of `test`, or with labels
+        (`{label: units}`, `value_counts()`).
+    predicted_sums, predicted_squares : (L,) array_like or mapping, optional
         The sum of the value, and of its square, per predicted label. Without sums, units are
         counted; without squares the classification noise of totals cannot be known.
     test_sums, test_squares : (K, L) array_like, optional
         The sum of the value, and of its square, of the test units per cell. With sums, the
         audited part of a total is known exactly.
     classes : sequence, optional
-        Names of the rows; by default 0, 1, ….
+        Names of the rows; by default their labels, or 0, 1, …. With labels, it sets their order.
     predicted_classes : sequence, optional
         Names of the columns, where they are not the classes in their order. `naive` is that of the
         column with the class's own name, and 0 for a class that is never predicted.
@@ -104,10 +110,11 @@ def correct_counts(
             hint="give the test counts, rows true and columns predicted.",
         )
     design = "random" if design is None else design
-    asked["design"] = design
+    asked |= {"design": design} | by_label(asked)
+    classes = asked["classes"]
     counts = make_counts(
-        test, predicted_counts, predicted_sums, predicted_squares, test_sums, test_squares,
-        classes=classes, predicted_classes=predicted_classes,
+        *(asked[name] for name in NUMBERS), classes=classes,
+        predicted_classes=asked["predicted_classes"],
     )  # fmt: skip
     if counts.n.ndim > 2:
         raise DataError(

@@ -40,8 +40,8 @@ def correct(
     score: str | Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     period: str | None = None,
-    panel: float = 0.0,
-    drift: float = 0.0,
+    panel: float | None = 0.0,
+    drift: float | None = 0.0,
     strata: str | Sequence[str] | None = None,
     drawn_within: str | Sequence[str] | None = None,
     pooling: Literal["partial", "none", "complete"] = "partial",
@@ -207,7 +207,7 @@ def correct(
     sample_of = str(sample_of) if sample_of == float("inf") else sample_of
     asked = asked_of("correct", locals())
     named, design = design, "random" if design is None else design
-    asked["design"] = design
+    asked |= {"design": design, "panel": panel or 0.0, "drift": drift or 0.0}
     from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather_groups
     from trueup.count.made_columns import bin_tables, weigh
@@ -302,6 +302,10 @@ def correct(
         found = replace(found, whole=found.whole.counted())
     if columns.strata and pooling != "complete":  # strata have rates of their own
         found = replace(found, whole=replace(found.whole, within=found.strata.counts))
+    if columns.score:
+        from trueup.estimate.doubts.rates import score_warning
+
+        found.warnings.extend(score_warning(found.whole))
     if design == "random" and columns.parts and period is None and not columns.drawn_within:
         from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 

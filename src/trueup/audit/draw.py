@@ -21,7 +21,7 @@ from trueup.audit.score_bands import (
     with_scores,
 )
 from trueup.audit.work_list import Design, own_columns, stratum_name, units_mark
-from trueup.count.names import names
+from trueup.count.names import check_given, names
 from trueup.errors import DataError, OptionError
 from trueup.numerics.arrays import fresh_seed
 from trueup.read.columns import check_value_kind, class_kind, group_kind, plain, require_columns
@@ -112,6 +112,7 @@ def draw(
     >>> draw(shops, 2, id="id", seed=1).column("probability").to_pylist()
     [0.5, 0.5]
     """
+    check_given(locals() | {"id": id or ""})
     from trueup.read import open_table
     from trueup.read.formats.written import written
 

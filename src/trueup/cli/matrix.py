@@ -144,6 +144,13 @@ def _from_file(option: str, path: str) -> Matrix:
             )
         columns = None if columns == labels else columns
         rows = [row[1:] for row in rows[1:]]
+    elif not _is_number(rows[0][0]):
+        raise DataError(
+            f"{option}: the first line of {path!r} must name the predicted classes; got "
+            f"{','.join(rows[0])!r}.",
+            hint="put a header above it, as in: true,infected,free. Its own lines begin with the "
+            "true class.",
+        )
     numbers = [[_number(option, x, EXAMPLE) for x in row] for row in rows]
     return Matrix(option, numbers, labels, columns)
 

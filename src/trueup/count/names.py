@@ -1,8 +1,11 @@
 """The columns and classes that the user names, checked once."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from trueup.errors import ClassError, OptionError
 from trueup.read.columns import plain
@@ -12,6 +15,17 @@ FROM_POPULATION = ("random", "by_prediction")
 """Designs of a test set that shows the base rates too."""
 TAKEN = ("class", "part", *FIGURES)
 """Columns of every answer."""
+ONE_COLUMN = (
+    "predicted", "true", "value", "id", "period", "weight", "probability", "cluster", "count",
+    "squares", "size",
+)  # fmt: skip
+"""Options that name one column; several classifiers have several of `predicted`."""
+NUMBERS = ("half_width", "cv", "cost", "worth", "panel", "drift", "between")
+WHOLE = ("next", "certainty", "replications", "N")
+"""Options that are numbers, and whole ones; their limits are checked where they are used."""
+TRUE_FALSE = ("noise", "overlap", "keep_draws")
+LISTS = ("classes", "predicted_classes", "allocations", "methods")
+SHARES = ("P", "base_rates", "test_base_rates")
 # Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
 MOST_CLASSES = 500
 
@@ -51,9 +65,8 @@ class Columns:
             object.__setattr__(self, "others", tuple(others))
         for option in ("predicted", "true", "value", "id"):
             name = getattr(self, option)
-            optional = option in ("value", "id")
-            if not (name is None and optional) and not _is_name(name):
-                raise OptionError(f"`{option}` must be the name of a column; got {name!r}.")
+            if name is not None or option not in ("value", "id"):
+                _one_column(option, name)
         for option in ("by", "strata", "drawn_within", "score"):
             object.__setattr__(self, option, names(option, getattr(self, option)))
         for option in ("by", "strata", "drawn_within"):
@@ -108,6 +121,70 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name)
 
 
+def check_given(given: Mapping[str, Any], *, classifiers: bool = False) -> None:
+    """Refuse options of the wrong kind, by their names: what is no column, number or list.
+
+    An option that was not given is None. The functions that users call do this first. There may be
+    several `classifiers`.
+
+    Examples
+    --------
+    >>> check_given({"weight": "w", "next": 20, "cost": {"a": 2.0}, "half_width": None})
+    """
+    for option, x in given.items():
+        if x is None:
+            continue
+        if option in ONE_COLUMN and not (classifiers and option == "predicted"):
+            _one_column(option, x)
+        elif option in WHOLE and not (_is_number(x) and x == x // 1):
+            _refuse_number(option, "a whole number", x)
+        elif option in NUMBERS:
+            each = x.values() if isinstance(x, Mapping) and option in ("cv", "cost") else [x]
+            if not all(map(_is_number, each)):
+                _refuse_number(option, "a number", x)
+        elif option in TRUE_FALSE and not isinstance(x, bool | np.bool_):
+            raise OptionError(
+                f"`{option}` must be True or False; got {x!r}.",
+                hint="write it without quotes." if isinstance(x, str) else None,
+            )
+        elif option in LISTS:
+            a_list(option, x)
+        elif option == "text":
+            names(option, x)
+        elif option == "score" and isinstance(x, list) and not x:
+            raise OptionError(
+                "`score` must name a column, or one for each class; got [].",
+                hint="leave it out if there is no score.",
+            )
+        elif option in SHARES:
+            try:
+                np.asarray(x, dtype=float)
+            except (TypeError, ValueError):
+                raise OptionError(
+                    f"`{option}` must hold numbers only; got {x!r}.",
+                    hint="shares between 0 and 1, such as 0.9.",
+                ) from None
+
+
+def _one_column(option: str, name: object) -> None:
+    if not _is_name(name):
+        several = isinstance(name, Iterable) and not isinstance(name, str)
+        raise OptionError(
+            f"`{option}` must be the name of a column; got {name!r}.",
+            hint="name one column, without brackets." if several else "column names are text.",
+        )
+
+
+def _is_number(x: object) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def _refuse_number(option: str, what: str, x: object) -> None:
+    hint = "round it." if _is_number(x) else "give the number itself."
+    hint = "write it without quotes." if isinstance(x, str) else hint
+    raise OptionError(f"`{option}` must be {what}; got {x!r}.", hint=hint)
+
+
 def predicted_labels(
     given: Sequence[Hashable] | None, classes: tuple[Hashable, ...], L: int
 ) -> tuple[Hashable, ...] | None:
@@ -142,8 +219,11 @@ def check_classes(classes: tuple[Hashable, ...], K: int) -> None:
 
 def a_list(name: str, labels: Sequence[Hashable]) -> Sequence[Hashable]:
     """Return labels that are a list; a text would be one class for each letter."""
-    if isinstance(labels, str):
-        raise OptionError(f"`{name}` must be a list; got {labels!r}.")
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise OptionError(
+            f"`{name}` must be a list; got {labels!r}.",
+            hint=f"in brackets, even if it is one: {name}=[{labels!r}].",
+        )
     return labels
 
 

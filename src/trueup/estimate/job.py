@@ -16,6 +16,7 @@ import numpy as np
 
 from trueup.aggregate.larger import class_squares, larger_matrix, larger_totals
 from trueup.count.counts import Counts
+from trueup.count.names import check_given
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import MOST_DRAWS, Settings, make_settings
 from trueup.errors import EstimateError, OptionError, TrueupWarning
@@ -34,7 +35,11 @@ LEAST_BEYOND = 2.5
 
 
 def asked_of(function: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What was asked, to reproduce it: files by path, other tables by their kind."""
+    """What was asked, to reproduce it: files by path, other tables by their kind.
+
+    Options of the wrong kind are refused.
+    """
+    check_given(given, classifiers=True)
     tables = {}
     for name in ("predictions", "test_set"):
         if name in given:
@@ -71,6 +76,7 @@ class Job:
                 f"`again` changes {listed([*self.options])}; got {quoted(unknown)}.",
                 hint="for other tables, columns or parts call `correct` again.",
             )
+        check_given(changes)
         options = self.options | changes
         counts = self.counts
         started = time.process_time()
@@ -90,7 +96,7 @@ class Job:
         larger = asked.get("sample_of")
         if larger is not None or asked.get("weight") is not None:
             size = None if larger is None else _larger(larger)
-            result = of_larger(result, size, settings.seed)
+            result = of_larger(result, size, settings)
         if asked.get("drawn_by_size"):  # M is not right: within a band, small units are not seen
             result = replace(result, M=None)
         given = self.asked["classes"]
@@ -170,12 +176,13 @@ def _all_audited(counts: Counts, settings: Settings) -> list[str]:
     ]
 
 
-def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
+def of_larger(result: Estimate, sample_of: float | None, settings: Settings) -> Estimate:
     """Return the figures of a larger population that the table is a random sample of.
 
-    See `aggregate.larger`; the cells of a class have the prior 1/K together. For an infinite
-    population the figures are shares times the table's size. None is a table with survey weights,
-    whose figures are expanded already; its own M would not be that of the larger population.
+    See `aggregate.larger`; before the table its shares have the prior of the base rates, γ. For an
+    infinite population the figures are shares times the table's size. None is a table with survey
+    weights, whose figures are expanded already; its own M would not be that of the larger
+    population.
     """
     counts, U = result.counts, result.whole
     named = "`weight`" if sample_of is None else "`sample_of`"
@@ -190,9 +197,9 @@ def of_larger(result: Estimate, sample_of: float | None, seed: int) -> Estimate:
             f"`sample_of` must be at least the {counts.N:,} units of the table, or inf; "
             f"got {size:g}."
         )
-    rng = np.random.Generator(np.random.SFC64([seed, 1]))
+    rng = np.random.Generator(np.random.SFC64([settings.seed, 1]))
     scale = 1.0 if np.isinf(size) else size / counts.N
-    M = larger_matrix(result.M, size, 1 / counts.K, rng)
+    M = larger_matrix(result.M, size, settings.prior.gamma, rng)
     draws = M.sum(axis=2)
     if counts.u_hat is not None:
         if counts.w_hat is None:

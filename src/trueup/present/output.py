@@ -64,6 +64,11 @@ def work_list_writer(path: str, *inputs: str) -> Callable[[Sequence[dict[str, An
 
 def writable(what: str, path: str | Path, *endings: str) -> Path:
     """Refuse a path whose ending says no format, or whose folder does not exist."""
+    if not isinstance(path, str | Path):
+        raise OptionError(
+            f"{what[0].upper()}{what[1:]} needs a path; got {path!r}.",
+            hint=f"name a file, such as results{endings[0]}.",
+        )
     target = Path(path)
     if target.suffix.lower() not in endings:
         *most, last = endings

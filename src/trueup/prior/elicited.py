@@ -214,6 +214,11 @@ def per_class(rows: Mapping[Hashable, object], *, rest: object = "jeffreys") -> 
     array([[40.5, 10.5],
            [ 0.5,  0.5]])
     """
+    if not isinstance(rows, Mapping):
+        raise OptionError(
+            f"`rows` must name the class of each prior, as {{class: prior}}; got {rows!r}.",
+            hint='write per_class({"webshop": from_counts(…)}).',
+        )
 
     def rule(base: Concentrations, labels: Labels) -> tuple[Floats, Floats]:
         alpha = base.alpha.copy()

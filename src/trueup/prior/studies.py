@@ -16,6 +16,7 @@ import numpy as np
 
 from trueup.errors import ClassError, DataError, OptionError
 from trueup.numerics.arrays import Floats, Rng, as_floats
+from trueup.text import quoted
 
 BETWEEN = 0.5
 NODES = 31
@@ -52,10 +53,12 @@ def draw_from_studies(
             f"{len(labels)}: {labels[:5]}.",
             hint="for more classes, draw the rates elsewhere and give them as `P`.",
         )
-    if set(studies) != set(labels) or not all(len(x) for x in studies.values()):
+    none = [x for x in labels if x not in studies or not len(studies[x])]
+    if none or len(studies) > len(labels):
+        got = f"there is none of {quoted(none)}" if none else f"got {[*studies][:5]}"
         raise ClassError(
-            f"`studies` must have studies of both classes {labels}; got {list(studies)[:5]}.",
-            hint="without a study of one of them, nothing is known of its error rates.",
+            f"`studies` must have studies of both classes, {quoted(labels)}; {got}.",
+            hint="without a study of a class, nothing is known of its error rates: give one.",
         )
     P, found = np.empty((size, 2, 2)), []
     for g, label in enumerate(labels):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trueup.count.counts import Counts
-from trueup.count.names import Columns
+from trueup.count.names import Columns, check_given
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
@@ -87,6 +87,7 @@ def check(
     within columns (`drawn_within`) need only look like the population within each of their strata.
     With `period`, report whether audits agree, and which periods are unlike the audited ones.
     """
+    check_given(locals(), classifiers=True)
     from trueup.audit.units import by_value, read_units
     from trueup.audit.work_list import absent_units, by_score, read_design
     from trueup.count.gather import gather_groups

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueup.count.names import Columns
+from trueup.count.names import Columns, check_given
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.estimate.methods import METHODS
@@ -188,6 +188,7 @@ def compare(
     >>> found.recommended
     'joint'
     """
+    check_given(locals())
     settings = make_settings(
         2, design=design or "random", draws=draws, interval=interval, seed=seed
     )

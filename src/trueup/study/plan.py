@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from trueup.count.names import Columns
+from trueup.count.names import Columns, check_given
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.numerics.arrays import Progress
@@ -149,6 +149,7 @@ def plan(
     >>> 400 < found.best["n"] < 700
     True
     """
+    check_given(locals())
     asked = locals() | {"certainty": certainty or None}
     _check_goal(half_width, cv, next if period is None else 1, cost, allocations)
     goals = None

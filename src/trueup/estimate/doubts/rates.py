@@ -12,7 +12,9 @@ from trueup.estimate.doubts import Evidence
 from trueup.estimate.doubts.values import trend
 from trueup.numerics import special
 from trueup.numerics.arrays import Floats
+from trueup.text import p_text
 
+DOUBTFUL = 0.01
 SHUFFLES, PICKS = 499, 999
 """Of groups for `rates_differ`, and test sets drawn for `prior_conflict`."""
 STEPS = 50
@@ -63,6 +65,18 @@ def score_helps(counts: Counts) -> Evidence | None:
         return None
     words = "predictions with higher scores are right less often than those with lower ones"
     return Evidence(float(special.ndtr(size[0])), words)
+
+
+def score_warning(counts: Counts) -> list[str]:
+    """Say so when surer predictions are right less often: the score may be of another class."""
+    evidence = score_helps(counts)
+    if evidence is None or evidence.p_value >= DOUBTFUL:
+        return []
+    return [
+        f"Of each predicted class, {evidence.words} ({p_text(evidence.p_value)}): is `score` the "
+        "confidence in the predicted class, and not that of one class for all units? The order of "
+        "the scores decides where errors are expected."
+    ]
 
 
 def score_as_given(counts: Counts) -> Evidence | None:

@@ -1,5 +1,6 @@
 """A new month for a series: counted by itself, and added to the counts of the earlier ones."""
 
+import datetime
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -103,6 +104,9 @@ def _longer(est: Estimate, predictions: Any, test_set: Any, progress: Progress |
         _figures(tally, table, axes, est.classes)
         for tally, table, axes in zip(counted, tables, (1, 2), strict=True)
     ]
+    for table, figures in zip(tables, new, strict=True):
+        if table is not None:
+            _refuse_other_labels(table, columns.by[0], figures, old.labels)
     if twice := {*new[0].parts} & {*old.labels}:
         shown = [label[0] for label in sorted(twice, key=str)[:MOST_NAMED]]
         raise DataError(
@@ -212,6 +216,31 @@ def _figures(
             f"{list(classes[:20])}.",
         )
     return figures_of(tally, *[classes] * axes)
+
+
+def _refuse_other_labels(
+    table: Table, column: str, figures: Figures, known: Sequence[tuple[Hashable, ...]]
+) -> None:
+    """Refuse periods of another kind than those of the series: they cannot be put in one order."""
+    (one,) = known[0]
+    for (label,) in figures.parts:
+        if label is not None and type(label) is not type(one):
+            hints = {
+                str: f"write text such as {spelt(one)}.",
+                int: f"write whole numbers such as {spelt(one)}.",
+                datetime.date: f"write dates such as {one}; pd.to_datetime makes them of text.",
+            }
+            raise DataError(
+                f"Column {column!r} of {table.name} must label periods as the series does, with "
+                f"{_kind(one)} such as {spelt(one)}; got {_kind(label)}, {spelt(label)}.",
+                hint=hints.get(type(one)),
+            )
+
+
+def _kind(label: Hashable) -> str:
+    """Say in words what kind of label it is."""
+    words = {str: "text", int: "whole numbers", datetime.date: "dates", bool: "true/false"}
+    return words.get(type(label), "dates with a time")
 
 
 def _counts(found: GroupCounts) -> tuple[Figures, Figures]:

@@ -32,6 +32,12 @@ FORMS: tuple[tuple[str, Callable[..., float]], ...] = (
 )
 
 
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+
+
 def when(labels: Sequence[Hashable]) -> Floats:
     """Return when each period is, in periods: 1 is the least distance between two of them.
 
@@ -76,11 +82,34 @@ def _texts(labels: Sequence[Hashable]) -> Floats:
                 return np.array([read(*(m.groups() or (m[0],))) for m in found if m])
             except ValueError:
                 continue
+    as_month = next(filter(None, map(_as_month, texts)), "")
     raise DataError(
         f"`period` must have labels that can be put in order; got {_some(labels)}.",
-        hint="write years, quarters, months, weeks or days as 2024, 2024-Q1, 2024-03, 2024-W07 or "
+        hint=as_month
+        + "write years, quarters, months, weeks or days as 2024, 2024-Q1, 2024-03, 2024-W07 or "
         "2024-03-31, or number the periods.",
     )
+
+
+def _as_month(text: str) -> str:
+    """Return how to write a month that is written in another way, as the beginning of a hint.
+
+    Examples
+    --------
+    >>> _as_month("2023-8"), _as_month("Nov 2023"), _as_month("2023-11")
+    ('for 2023-8 write 2023-08; ', 'for Nov 2023 write 2023-11; ', '')
+    """
+    words = sorted(re.split(r"[-/. ]+", text), key=len)
+    year = next((word for word in words if re.fullmatch(r"\d{4}", word)), None)
+    if len(words) != 2 or year is None or re.fullmatch(FORMS[0][0], text):
+        return ""
+    month = next(word for word in words if word is not year)
+    if not month.isdigit():
+        names = [name for name in MONTHS if name.startswith(month.lower())]
+        if len(names) != 1:
+            return ""
+        month = str(MONTHS.index(names[0]) + 1)
+    return f"for {text} write {year}-{int(month):02d}; " if 1 <= int(month) <= 12 else ""
 
 
 def _some(labels: Sequence[Hashable]) -> str:
