@@ -129,7 +129,7 @@ def plan(
         How sure you are of the assumed rates, as a number of test units: the plan then allows for
         rates around them (a Dirichlet prior). By default they are taken to be exact.
     design : str, optional
-        By default "by_prediction", which allocates over predicted classes; "by_class" allocates over
+        By default "by_prediction", which allocates over predicted classes; "by_class" does so over
         true ones. For "random" and "shifted" there is nothing to allocate: the plan is one number.
         `next` adds to a pilot, so that it cannot be "by_class" or "shifted".
     allocations : sequence of str
