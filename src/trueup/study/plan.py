@@ -168,6 +168,15 @@ def plan(
                 hint="with one number, `cv` is the goal for one class.",
             )
         interest, goals, cv = [*cv], [*cv.values()], None
+    within, goal = names("drawn_within", drawn_within), half_width is not None or cv is not None
+    if within and (
+        goal or next is None or test_set is None or period is not None or score is not None
+    ):
+        raise OptionError(
+            "`drawn_within` needs `next` and a pilot, and no other goal: it says how that pilot "
+            f"was drawn; got {[*within]}.",
+            hint="leave it out; a work list of `draw` says itself how it was drawn.",
+        )
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
@@ -178,21 +187,13 @@ def plan(
         return plan_by_score(predictions, Columns(predicted, score=score), asked)  # type: ignore[arg-type]
     how: Any = {"design": design, "interval": interval}
     settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
-    within = names("drawn_within", drawn_within)
     inside = (*within, *(name for name in names("by", by) if name not in within))
     columns = Columns(predicted, true, value, id, by, drawn_within=inside)  # type: ignore[arg-type]
-    goal = half_width is not None or cv is not None
     only_next = next is not None and not goal
     if columns.by and not (only_next and test_set is not None):
         raise OptionError(
             "`by` needs `next` and a pilot, and no other goal: it says whose labels to add.",
             hint="plan a precision for one group from its own table.",
-        )
-    if within and not (only_next and test_set is not None):
-        raise OptionError(
-            "`drawn_within` needs `next` and a pilot, and no other goal: it says how that pilot "
-            f"was drawn; got {[*within]}.",
-            hint="leave it out.",
         )
     if next is not None:
         refuse_with_next(named, goal=goal, certainty=certainty, worth=worth)
