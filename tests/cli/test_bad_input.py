@@ -316,7 +316,17 @@ def test_hints_name_what_there_is(files):
     assert "turnover'?" not in message
     gap = PREDICTIONS + "6,,a,1\n"
     words = ["draw", files(predictions=gap)[0], "-n", "2", "--id", "unit", "--by-prediction"]
-    refused([*words, "--output", "x.csv"], "`correct` and `check` can leave them out")
+    leave = "`correct`, `check`, `compare` and `plan` can leave them out: missing="
+    refused([*words, "--output", "x.csv"], leave)
+    paths = files(test_set=GOOD.replace("5,a,a", "5,a,"))
+    refused(["plan", *paths, "--next", "2"], leave)
+    run_on = ["plan", *paths, "--next", "2", "--missing", "leave_out", "--seed", "1"]
+    assert run(run_on).exit_code == 0
+    for option in ("--cluster", "--probability"):  # these rows cannot be left out
+        paths = files(test_set=GOOD.replace("4\n", "\n").replace("y\n", "c\n"))
+        said = refused(["correct", *paths, option, "c", "--missing", "leave_out"], "repair those")
+        assert "--missing" not in said
+        assert "cannot be left out" in said
     told = problem(TrueupError("Wrong.", hint='decimal="," (--decimal ,) or not.'))
     assert told["hint"] == 'decimal="," or not.'
 

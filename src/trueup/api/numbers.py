@@ -18,6 +18,9 @@ from trueup.estimate.result import Estimate
 from trueup.prior.studies import BETWEEN
 from trueup.read.native import local_frame
 
+SAME = 1e-6
+"""Relative difference of two sums that may come from rounding."""
+
 
 def correct_counts(
     test: ArrayLike | None,
@@ -122,7 +125,7 @@ def correct_counts(
             hint="for groups or strata use `correct`: count= takes a table of counts.",
         )
     refuse_empty_rows(counts, classes, design, method)
-    notes = [*known.pop("notes", ()), *transposed(counts, design)]
+    notes = [*known.pop("notes", ()), *transposed(counts, design), *squared_sums(counts)]
     options = {name: asked[name] for name in OPTIONS} | known
     return run(Job(counts, local_frame, notes, None, asked, options, None, extra), progress)
 
@@ -139,6 +142,26 @@ def transposed(counts: Counts, design: str) -> list[str]:
         f"here it is the {side} that sum to {fixed[0].tolist()}: is the matrix transposed? Rows "
         "must be true classes and columns predicted ones; error matrices of maps often have it "
         "the other way round."
+    ]
+
+
+def squared_sums(counts: Counts) -> list[str]:
+    """Say so when what should be Σy² of each predicted class is (Σy)².
+
+    They are equal if one unit holds the whole total: of all classes with more than two units, that
+    is hardly possible.
+    """
+    if counts.u_hat is None or counts.w_hat is None:
+        return []
+    some = (counts.v_hat > 2) & (counts.u_hat != 0)
+    u, w = counts.u_hat[some], counts.w_hat[some]
+    if not some.any() or not np.allclose(w, u**2, rtol=SAME, atol=0):
+        return []
+    return [
+        "`predicted_squares` looks like the square of the sum, (Σy)²; needed is the sum of the "
+        f"squared values, Σy². Here both are {w[0]:,.6g} of predicted class "
+        f"{counts.predicted[int(some.argmax())]!r}, as if one of its {counts.v_hat[some][0]:,} "
+        "units held the whole total. If none does, intervals are far too wide."
     ]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from trueup.audit.allocate import BAND, Label, whole
-from trueup.audit.lots import by_size, in_strata, sizes_of
+from trueup.audit.lots import by_size, in_strata, sizes_of, warn_of_few
 from trueup.audit.score_bands import (
     bands_for,
     neyman,
@@ -210,6 +210,8 @@ def draw_rows(
         equal = allocation == "equal" or (allocation is None and by_prediction and not inside)
         shown_keys = [key.replace(BAND, "score" if scores else "value") for key in keys]
         sizes = sizes_of(n, units, shown_keys, equal)
+        if labels is None:  # those of a plan add to what was audited
+            warn_of_few(sizes, units, shown_keys)
         if scored is not None:
             refuse_constant(units, population, scores)
             sizes = neyman(n, units, scored) if allocation is None else sizes

@@ -11,6 +11,8 @@ from trueup.read.columns import plain
 from trueup.read.lots import lot
 from trueup.read.table import Table
 
+MOST_NAMED = 5
+
 
 def sizes_of(
     n: int | Mapping[Any, int], units: Mapping[Label, int], keys: Sequence[str], equal: bool
@@ -43,6 +45,23 @@ def sizes_of(
         if m > units[key]:
             raise OptionError(f"Stratum {key} has {units[key]:,} units; `n` asks for {m:,} of it.")
     return asked
+
+
+def warn_of_few(
+    sizes: Mapping[Label, int], units: Mapping[Label, int], keys: Sequence[str]
+) -> None:
+    """Warn of numbers per stratum that leave some of the strata to the prior."""
+    few = [label for label, m in units.items() if sizes.get(label, 0) < min(LEAST, m)]
+    if few and keys:
+        shown = "; ".join(stratum_name(keys, label) for label in few[:MOST_NAMED])
+        more = f"; and {len(few) - MOST_NAMED:,} more" if len(few) > MOST_NAMED else ""
+        warnings.warn(
+            f"`n` asks for fewer than {LEAST} units of some strata, so that hardly more than the "
+            f"prior will say what their {sum(units[label] for label in few):,} units truly are: "
+            f"{shown}{more}. Ask for {LEAST} or more of every stratum.",
+            TrueupWarning,
+            stacklevel=4,
+        )
 
 
 def in_strata(

@@ -85,7 +85,7 @@ def _numbered(labels: Sequence[Any]) -> Integers:
 
 def _probabilities(rows: list[list[Any]], at: int, column: str, table: Table) -> Floats:
     if nulls := sum(row[at] is None for row in rows):
-        refuse_missing(table, column, nulls)
+        refuse_missing(table, column, nulls, needed=True)
     pi = np.array([float(row[at]) for row in rows])
     bad = ~((pi > 0) & (pi <= 1))
     if bad.any():
@@ -100,7 +100,7 @@ def _probabilities(rows: list[list[Any]], at: int, column: str, table: Table) ->
 
 def _clusters(rows: list[list[Any]], at: int, column: str, table: Table) -> Integers:
     if nulls := sum(row[at] is None for row in rows):
-        refuse_missing(table, column, nulls)
+        refuse_missing(table, column, nulls, needed=True)
     found = _numbered([row[at] for row in rows])
     if len(set(found)) < LEAST_CLUSTERS:
         raise DataError(

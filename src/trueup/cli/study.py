@@ -55,8 +55,8 @@ def compare(
 @takes_tables(required=False)
 @takes(CASE, "study")
 @takes(
-    f"interest {WRITTEN} half-width cv next by certainty period drift score worth cost output "
-    "design allocation method replications",
+    f"interest {WRITTEN} half-width cv next by drawn-within certainty period drift score worth "
+    "cost output design allocation method replications",
     "plan",
 )
 def plan(

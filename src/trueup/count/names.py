@@ -26,6 +26,10 @@ WHOLE = ("next", "certainty", "replications", "N")
 TRUE_FALSE = ("noise", "overlap", "keep_draws")
 LISTS = ("classes", "predicted_classes", "allocations", "methods")
 SHARES = ("P", "base_rates", "test_base_rates")
+ALWAYS = (
+    "predicted", "true", "cost", "panel", "between", "certainty", "replications", "allocations",
+)  # fmt: skip
+"""Options that are not None where they were not given."""
 # Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
 MOST_CLASSES = 500
 
@@ -124,15 +128,15 @@ def _is_name(name: object) -> bool:
 def check_given(given: Mapping[str, Any], *, classifiers: bool = False) -> None:
     """Refuse options of the wrong kind, by their names: what is no column, number or list.
 
-    An option that was not given is None. The functions that users call do this first. There may be
-    several `classifiers`.
+    The functions that users call do this first. An option that was not given is None, but for
+    those that always are. There may be several `classifiers`.
 
     Examples
     --------
     >>> check_given({"weight": "w", "next": 20, "cost": {"a": 2.0}, "half_width": None})
     """
     for option, x in given.items():
-        if x is None:
+        if x is None and option not in ALWAYS:
             continue
         if option in ONE_COLUMN and not (classifiers and option == "predicted"):
             _one_column(option, x)

@@ -37,7 +37,7 @@ class AggregatedTable:
             check_value_kind(table, column, kinds[column])
         numbers = [plain(row[0]) for row in table.rows([], value=count)]
         if nulls := sum(x is None for x in numbers):
-            refuse_missing(table, count, nulls)
+            refuse_missing(table, count, nulls, needed=True)
         for x in map(float, numbers):
             if not (x >= 0 and x == np.floor(x)):
                 raise DataError(

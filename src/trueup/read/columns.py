@@ -98,13 +98,19 @@ def empty_table(table: Table) -> DataError:
     )
 
 
-def refuse_missing(table: Table, column: str, count: int) -> None:
-    """Refuse a column with missing values."""
+def refuse_missing(table: Table, column: str, count: int, *, needed: bool = False) -> None:
+    """Refuse a column with missing values; one that is `needed` is never left out."""
+    hint = "repair those rows. "
+    hint += (
+        "They cannot be left out by `missing`; those that do not belong there, take out yourself."
+        if needed
+        else "`correct`, `check`, `compare` and `plan` can leave them out: "
+        'missing="leave_out" (--missing leave_out).'
+    )
     raise DataError(
         f"Column {column!r} of {table.name} must have a usable value for every unit; "
         f"{count:,} {'row has' if count == 1 else 'rows have'} none (null, NaN or infinite).",
-        hint="repair those rows. `correct` and `check` can leave them out, and say how many: "
-        'missing="leave_out" (--missing leave_out).',
+        hint=hint,
     )
 
 

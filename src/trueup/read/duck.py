@@ -187,7 +187,7 @@ class DuckTable(Table):
             f"min_by({identifier(id)}, {rank}, {most}) FROM {self._from(keys, size)}{where}{groups}"
         )
         if nulls := sum(row[-2] for row in rows):
-            refuse_missing(self, id, nulls)
+            refuse_missing(self, id, nulls, needed=True)
         return {row[:-2]: row[-1] for row in self._labels(rows, keys)}
 
     def largest(self, value: str, count: int) -> list[float]:

@@ -45,5 +45,5 @@ def lowest(
             elif here > heap[0]:
                 heapq.heapreplace(heap, here)
     if nulls:
-        refuse_missing(table, id, nulls)
+        refuse_missing(table, id, nulls, needed=True)
     return {k: [name for *_, name in sorted(heap, reverse=True)] for k, heap in found.items()}

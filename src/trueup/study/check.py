@@ -6,13 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from trueup.count.counts import Counts
 from trueup.count.names import Columns, check_given
 from trueup.count.parts import GroupCounts
 from trueup.draws.settings import make_settings
 from trueup.errors import TrueupError
+from trueup.estimate.doubts.design import by_stratum
 from trueup.estimate.doubts.pays import correction_warning
 from trueup.estimate.from_units import estimate_units
 from trueup.estimate.methods import estimate
@@ -146,7 +145,7 @@ def check(
         if value not in (None, size) and not by_value(units):
             counts = replace(counts, bands=None)
     if within and counts.bands is not None and counts.bands.strata > 1:
-        counts = replace(counts, within=_by_stratum(counts))
+        counts = replace(counts, within=by_stratum(counts))
     if parts.parts:
         whole = replace(columns, value=None, score=(), others=(), drawn_within=())
         columns = replace(whole, by=parts.by, strata=parts.strata)
@@ -165,15 +164,6 @@ def check(
     known = found.warnings if found else ()
     told += [Finding("the tables", None, True, x) for x in tables.warnings if x not in known]
     return Check((*told, *made.findings, *agreement))
-
-
-def _by_stratum(counts: Counts) -> Counts:
-    """Return the counts of each audit stratum: n (J, K, L) and v̂ (J, L)."""
-    cells, L = counts.bands, counts.L
-    assert cells is not None
-    n, v_hat = (x.reshape(*x.shape[:-1], L, cells.strata, -1) for x in (cells.n, cells.v_hat))
-    n, v_hat = (np.moveaxis(x.sum(axis=-1), -1, 0) for x in (n, v_hat))
-    return Counts(counts.classes, n, v_hat, columns=counts.columns)
 
 
 def check_counts(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from trueup.count.names import Columns, check_given
+from trueup.count.names import Columns, check_given, names
 from trueup.draws.settings import make_settings
 from trueup.errors import OptionError
 from trueup.numerics.arrays import Progress
@@ -26,6 +26,7 @@ from trueup.study.plans.by_score import plan_by_score
 from trueup.study.plans.half_width import Search
 from trueup.study.plans.next_audit import plan_next_audit
 from trueup.study.plans.next_units import Next, label_costs, next_units, positions
+from trueup.study.plans.pilot import doubts_of_pilot, refuse_with_next
 from trueup.study.plans.result import Plan
 
 ALLOCATIONS = ("proportional", "equal", "neyman")
@@ -43,6 +44,7 @@ def plan(
     cv: float | Mapping[Hashable, float] | None = None,
     next: int | None = None,
     by: str | Sequence[str] | None = None,
+    drawn_within: str | Sequence[str] | None = None,
     certainty: int = 0,
     period: str | None = None,
     drift: float | None = None,
@@ -61,7 +63,7 @@ def plan(
     values: Any = None,
     worth: float | None = None,
     test_base_rates: ArrayLike | None = None,
-    design: str = "by_prediction",
+    design: str | None = None,
     allocations: Sequence[str] = ALLOCATIONS,
     cost: float | Mapping[Any, float] = 1.0,
     method: str = "auto",
@@ -94,11 +96,15 @@ def plan(
         class that is furthest from its own.
     next : int, optional
         How many units to audit next: those that reduce the variance most per label. With `id`,
-        ``work_list()`` is the table to label, the pilot's units first. The pilot may also be a
-        work list that was drawn within columns.
+        ``work_list()`` is the table to label, the pilot's units first. The pilot is a work list
+        that was drawn at random, within predicted classes or within columns. One without the
+        columns of `draw` is taken to be random, unless `design` is "by_prediction".
     by : str or sequence of str, optional
         With `next`: figures are wanted for each group, and each label serves the group with the
         largest coefficient of variation. Units are drawn within groups and predicted classes.
+    drawn_within : str or sequence of str, optional
+        With `next`: column or columns, known for every unit, within which the pilot was drawn; a
+        work list contains them.
     certainty : int
         Audit this many of the largest units for certain and plan for the rest: worth it when a
         few units hold much of the total.
@@ -122,9 +128,10 @@ def plan(
     worth : float, optional
         How sure you are of the assumed rates, as a number of test units: the plan then allows for
         rates around them (a Dirichlet prior). By default they are taken to be exact.
-    design : str
-        "by_prediction" allocates over predicted classes, "by_class" over true ones. For "random"
-        and "shifted" there is nothing to allocate: the plan is one number.
+    design : str, optional
+        By default "by_prediction", which allocates over predicted classes; "by_class" does so over
+        true ones. For "random" and "shifted" there is nothing to allocate: the plan is one number.
+        `next` adds to a pilot, so that it cannot be "by_class" or "shifted".
     allocations : sequence of str
         "proportional" to the classes, "equal", or, over predicted classes, "neyman": by the size of
         a predicted class (units, or their total) times the spread of the class of interest in it,
@@ -150,6 +157,7 @@ def plan(
     True
     """
     check_given(locals())
+    named, design = design, "by_prediction" if design is None else design
     asked = locals() | {"certainty": certainty or None}
     _check_goal(half_width, cv, next if period is None else 1, cost, allocations)
     goals = None
@@ -160,6 +168,15 @@ def plan(
                 hint="with one number, `cv` is the goal for one class.",
             )
         interest, goals, cv = [*cv], [*cv.values()], None
+    within, goal = names("drawn_within", drawn_within), half_width is not None or cv is not None
+    if within and (
+        goal or next is None or test_set is None or period is not None or score is not None
+    ):
+        raise OptionError(
+            "`drawn_within` needs `next` and a pilot, and no other goal: it says how that pilot "
+            f"was drawn; got {[*within]}.",
+            hint="leave it out; a work list of `draw` says itself how it was drawn.",
+        )
     predictions, test_set = (
         written(table, decimal, encoding, text) for table in (predictions, test_set)
     )
@@ -170,19 +187,25 @@ def plan(
         return plan_by_score(predictions, Columns(predicted, score=score), asked)  # type: ignore[arg-type]
     how: Any = {"design": design, "interval": interval}
     settings = make_settings(2, method=method, draws=draws, seed=seed, **how)
-    columns = Columns(predicted, true, value, id, by, drawn_within=by)  # type: ignore[arg-type]
-    only_next = next is not None and half_width is None and cv is None
+    inside = (*within, *(name for name in names("by", by) if name not in within))
+    columns = Columns(predicted, true, value, id, by, drawn_within=inside)  # type: ignore[arg-type]
+    only_next = next is not None and not goal
     if columns.by and not (only_next and test_set is not None):
         raise OptionError(
             "`by` needs `next` and a pilot, and no other goal: it says whose labels to add.",
             hint="plan a precision for one group from its own table.",
         )
+    if next is not None:
+        refuse_with_next(named, goal=goal, certainty=certainty, worth=worth)
     case = make_case(
         predictions, test_set, columns,
         Assumed(P, base_rates, N, values, test_base_rates, worth), classes=classes,
         overlap=overlap, missing=missing, design=design, prior=prior, seed=settings.seed,
         planned=True, strata=only_next,
     )  # fmt: skip
+    notes = []
+    if next is not None:
+        notes = doubts_of_pilot(case, test_set, named, within, overlap is not False)
     rng = np.random.Generator(np.random.SFC64(settings.seed))
     wanted = positions(case, interest)
     g = wanted[0]
@@ -194,7 +217,7 @@ def plan(
     target = half_width if cv is None else cv * z * truth
     rows: list[dict[str, Any]] = []
     curve: list[dict[str, Any]] = []
-    notes = _contradiction(case)
+    notes += _contradiction(case)
     if target is not None:
         rest = case
         if certainty:
@@ -210,14 +233,14 @@ def plan(
             "interval": interval,
         }  # fmt: skip
         prices = label_costs(cost, case.classes)
-        names = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
+        ways = list(dict.fromkeys(allocations)) if design == "by_prediction" else [design]
         if design == "by_class":
-            names = [x for x in dict.fromkeys(allocations) if x != "neyman"] or ["proportional"]
-        for k, name in enumerate(names):
+            ways = [x for x in dict.fromkeys(allocations) if x != "neyman"] or ["proportional"]
+        for k, name in enumerate(ways):
 
             def step(fraction: float, k: int = k) -> None:
                 if progress is not None:
-                    progress((k + fraction) / len(names))
+                    progress((k + fraction) / len(ways))
 
             search = Search(rest, truths, g, name, options, rng, prices)
             row = search.solve(float(target), replications, step) | {"certainty": certainty}

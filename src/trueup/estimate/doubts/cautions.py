@@ -1,7 +1,5 @@
 """What the user should know before publishing, whatever the method found."""
 
-from collections.abc import Hashable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +11,7 @@ from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
 from trueup.estimate.doubts.rates import prior_conflict
+from trueup.estimate.doubts.unaudited import MOST_NAMED, unaudited
 from trueup.estimate.doubts.values import far_smaller, thin_half, thin_small, values_differ
 from trueup.prior import Concentrations
 from trueup.text import p_text, quoted
@@ -29,7 +28,6 @@ counts how often the warning appears where intervals miss, and where they do not
 TOTAL_FROM_ZERO = 2.0
 """The same for totals: a class whose units are 1/50 as large as the others was covered only below
 0.75 standard errors, where the bound at 0 pulls the interval down, and beyond 2."""
-MOST_NAMED = 5
 WEAK = ("perks", "jeffreys", "uniform")
 """Priors that no test set contradicts."""
 DOUBTFUL = 0.01
@@ -63,20 +61,8 @@ def cautions(
     if method == "naive" or exact:
         return []
     found = []
-    empty = [counts.classes[g] for g in np.flatnonzero(counts.n.sum(axis=1) == 0)]
-    if empty and method in POSTERIORS and settings.P is None:
-        found.append(
-            f"There is no test unit of true class {quoted(empty)}: the answer rests on the prior."
-            + _no_class(counts, empty)
-        )
-    never = [h for h in (counts.columns or ()) if h not in counts.classes]
-    never = [h for h in never if counts.n[:, counts.predicted.index(h)].sum() == 0]
-    if never and method in POSTERIORS:
-        found.append(
-            f"There is no test unit with the predicted label {quoted(never[:MOST_NAMED])}, which "
-            "is not a class: only the prior says what its units truly are. Is it spelt as in the "
-            "test set?"
-        )
+    if method in POSTERIORS:
+        found += unaudited(counts, settings)
     if counts.L < counts.K and method == "full":
         found.append(
             f"With {counts.L} predicted labels for {counts.K} classes, the predictions cannot tell "
@@ -182,20 +168,6 @@ def cautions(
 def all_known(counts: Counts, settings: Settings) -> bool:
     """Whether all units of the population were audited."""
     return settings.overlap and settings.P is None and int(counts.n.sum()) >= counts.N
-
-
-def _no_class(counts: Counts, empty: list[Hashable]) -> str:
-    """Name the way out if a predicted label was taken for a class that no audited unit has."""
-    seen = [
-        g for g in empty if g in counts.predicted and counts.n[:, counts.predicted.index(g)].any()
-    ]
-    if not seen:
-        return ""
-    it, named = "it" if len(seen) == 1 else "them", " or ".join(map(repr, seen[:MOST_NAMED]))
-    return (
-        f" If no unit can truly be {named} (a label such as 'unknown'), leave {it} out of "
-        f"`classes` and keep {it} among the predicted labels."
-    )
 
 
 def _unequal(counts: Counts) -> bool:

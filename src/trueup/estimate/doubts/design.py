@@ -179,17 +179,32 @@ CAUSES = {
 """What to ask where a random test set does not look like one."""
 
 
+def most_unlike(counts: Counts) -> str:
+    """Name the predicted class whose share of the test set is the least like the population's."""
+    in_test = counts.n.sum(axis=0) / counts.n.sum()
+    in_population = counts.v_hat / counts.N
+    h = int(np.abs(in_test - in_population).argmax())
+    return (
+        f"{counts.predicted[h]!r} is {in_test[h]:.1%} of the test set and {in_population[h]:.1%} "
+        "of the population"
+    )
+
+
+def by_stratum(counts: Counts) -> Counts:
+    """Return the counts of each audit stratum: n (J, K, L) and v̂ (J, L)."""
+    cells, L = counts.bands, counts.L
+    assert cells is not None
+    n, v_hat = (x.reshape(*x.shape[:-1], L, cells.strata, -1) for x in (cells.n, cells.v_hat))
+    n, v_hat = (np.moveaxis(x.sum(axis=-1), -1, 0) for x in (n, v_hat))
+    return Counts(counts.classes, n, v_hat, columns=counts.columns)
+
+
 def _words(counts: Counts, what: str, p_value: float, said: str) -> str:
     p = f"({p_text(p_value)})"
     if what == "predicted classes":
-        in_test = counts.n.sum(axis=0) / counts.n.sum()
-        in_population = counts.v_hat / counts.N
-        h = int(np.abs(in_test - in_population).argmax())
-        labels = getattr(counts, "predicted", counts.classes)
         return (
-            f"The predicted classes of the test set do not look like a random sample of the "
-            f"population {p}: {labels[h]!r} is {in_test[h]:.1%} of the test "
-            f"set and {in_population[h]:.1%} of the population. With design 'random' the answer "
+            "The predicted classes of the test set do not look like a random sample of the "
+            f"population {p}: {most_unlike(counts)}. With design 'random' the answer "
             "would then be wrong. Was the test set drawn within predicted classes "
             "('by_prediction'), within true classes ('by_class'), or from another period or "
             "population ('shifted')?"

@@ -11,9 +11,10 @@ from trueup.draws.settings import Settings
 from trueup.errors import DataError, OptionError
 from trueup.estimate.answer import Answer, GroupFigures, figures_of_groups
 from trueup.estimate.doubts import Evidence
-from trueup.estimate.doubts.cautions import MOST_NAMED, TOTAL_FROM_ZERO
+from trueup.estimate.doubts.cautions import TOTAL_FROM_ZERO
 from trueup.estimate.doubts.design import DOUBTFUL, design_doubts
 from trueup.estimate.doubts.rates import rates_differ
+from trueup.estimate.doubts.unaudited import MOST_NAMED
 from trueup.estimate.doubts.values import far_smaller
 from trueup.estimate.methods import finish
 from trueup.estimate.periods.draw import Assumed, draw_periods

@@ -84,11 +84,15 @@ def promise(
         [halves(_after(case.counts, advice.labels, c, known, settings.rng)) for c in futures],
         axis=0,
     )
-    words = [
-        f"The {settings.interval:.0%} interval of {case.classes[g]!r} is ± {short(a)} now, and "
-        f"will be about ± {short(b)} with these labels"
-        for g, a, b in zip(wanted, now, then, strict=True)
-    ]
+    words = []
+    for g, a, b in zip(wanted, now, then, strict=True):
+        later = f"will be about ± {short(b)} with these labels"
+        if b >= a or short(b) == short(a):  # a rare class may turn out to be less rare
+            later = "these labels are not expected to narrow it"
+        words.append(
+            f"The {settings.interval:.0%} interval of {case.classes[g]!r} is ± {short(a)} now, and "
+            f"{later}"
+        )
     ends = ["."] * len(words)
     if goals is not None:
         level = known.mean @ known.u + split(case.counts, settings.overlap)[1][[*wanted]]
