@@ -318,6 +318,12 @@ def _no_answer() -> Iterator[str]:
         two = tu.correct(*groups, by="region", id="unit", seed=1)
     yield from warned(two.contrast, "n", "s")
     yield raised(tu.correct, *groups, by="region", method="calibrated")
+    rng = np.random.default_rng(1)
+    s, region = rng.integers(0, 2, 3000), np.arange(3000) % 9
+    s_hat = np.where(rng.random(3000) < np.where(region == 8, 0.4, 0.05), 1 - s, s)
+    units = pl.DataFrame({"region": region, "predicted": s_hat})
+    test = units.with_columns(true=pl.Series(s))[2100:]
+    yield from warned(tu.correct, units, test, by="region", draws=400, seed=1)
     strata = _files(test_set="predicted,true,region\na,a,n\nb,b,s\n")
     yield raised(tu.correct, *strata, strata="region", design="by_class", method="constrained")
 

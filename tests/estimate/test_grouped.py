@@ -367,6 +367,25 @@ def test_one_P_for_groups_is_rarely_doubted_where_it_holds(rng):
     assert doubts <= 5  # of 40, at 0.01 each: 6 or more have a probability of 3e-6
 
 
+def one_of_six(rng, wrong):
+    """Six regions of 1,000 units, with more errors in the last one, and 600 audited units."""
+    region = np.arange(6000) % 6
+    s = (rng.random(6000) < 0.3).astype(int)
+    rate = np.where(region == 5, wrong, 0.05)
+    s_hat = np.where(rng.random(6000) < rate, 1 - s, s)
+    units = pd.DataFrame({"predicted": s_hat, "region": region})
+    test = units.assign(true=s).iloc[rng.choice(6000, 600, replace=False)]
+    est = tu.correct(units, test, by="region", draws=200, seed=int(rng.integers(2**32)))
+    return [x for x in est.info["warnings"] if "suggest other error rates" in x]
+
+
+def test_a_group_unlike_the_others_is_named(rng):
+    """Its interval may miss the truth; where rates are equal, hardly any answer names a group."""
+    told = [one_of_six(rng, 0.4) for _ in range(6)]
+    assert sum(any("'5'" in x for x in each) for each in told) >= 4
+    assert sum(bool(one_of_six(rng, 0.05)) for _ in range(6)) <= 3
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -18,10 +18,13 @@ from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.result import Estimate
 from trueup.estimate.strata import Stratum, draw_regressed, draw_together
 from trueup.numerics.arrays import Floats
-from trueup.text import p_text
+from trueup.text import p_text, quoted
 
 # With `by` and `strata` together all draws are in memory at once.
 MOST_CELLS = 400_000_000
+UNLIKE, A_FEW, MOST_NAMED = 1.5, 3, 3
+"""Log Bayes factor from which a group is named, if at most one in three is: if more are, rates
+differ in general, which the model knows."""
 
 
 def estimate_parts(
@@ -164,6 +167,7 @@ def _groups(
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
         if answer.layer is not None:
+            info["warnings"] = _unlike(groups, answer.unlike)
             audited = groups.counts.n.sum(axis=(1, 2))
             info["group_rates"] = answer.layer | {"groups": B, "least_audited": int(audited.min())}
         if answer.layer is None and groups.counts.n.any():
@@ -191,6 +195,21 @@ def _groups(
     figures = figures_of_groups(draws, groups.counts.naive, settings.interval, counts.totals)
     info = {"groups": B, "draws_kept": True}
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
+
+
+def _unlike(groups: Parts, unlike: Floats) -> list[str]:
+    """Name a few groups whose error rates seem to differ from the others'."""
+    order = [b for b in np.argsort(-unlike) if unlike[b] > UNLIKE]
+    audited = int((unlike != 0).sum())
+    if not 0 < len(order) <= max(1, audited // A_FEW):
+        return []
+    names = quoted([_name(groups.labels[b]) for b in order[:MOST_NAMED]])
+    names += ", …" if len(order) > MOST_NAMED else ""
+    return [
+        f"In group {names} the audited units suggest other error rates than in the other groups. "
+        "The estimate still leans on the others' error rates, and its interval may miss the truth. "
+        f'Compare with strata={[*groups.columns]} and pooling="none", or audit more units there.'
+    ]
 
 
 def _doubts(groups: Counts, design: str) -> list[str]:

@@ -73,13 +73,15 @@ class GroupAnswer:
     """Figures of B groups, (B, K) each: estimate, mean, sd, lower and upper (`groups.quantiles`).
 
     With the draws (R, B, K) if they were kept, what the groups' base rates have in common, and how
-    far error rates differ between groups, None if one P was taken for all.
+    far error rates differ between groups, None if one P was taken for all. `unlike` (B,) is the log
+    Bayes factor of each group's own rates against one P (`groups.layer`), 0 without audited units.
     """
 
     figures: dict[str, Floats]
     draws: Floats | None
     prior: GroupPrior
     layer: dict[str, float] | None
+    unlike: Floats
 
 
 class _Block(NamedTuple):
@@ -135,9 +137,9 @@ def correct_groups(
     own = n.sum(axis=2).astype(float) if alike else np.zeros((B, K))
     layered = rates_differ and audited_inform and bool(n.any()) and B > 1
     prior = fit_groups(P_h, whole.beta, v_h, np.zeros((B, K)) if layered else own, rng)
-    layer, told = None, None
+    layer, told, unlike = None, None, np.zeros(B)
     if layered:
-        layer, told = _learn(whole, prior, n_h, data.v_hat, rng)
+        layer, told, unlike = _learn(whole, prior, n_h, data.v_hat, rng)
     known = n_h.astype(float) if layered else own
     target = whole._replace(u=whole.u - exact.sum(axis=0))
     if keep is None:
@@ -172,7 +174,7 @@ def correct_groups(
     parts = (slice(first, first + some) for first in range(0, B, some))
     found = [figures(store.of(part), interval, discrete=data.u_hat is None) for part in parts]
     summary = {name: np.concatenate([x[name] for x in found]) for name in found[0]}
-    return GroupAnswer(summary, store.draws if keep else None, prior, told)
+    return GroupAnswer(summary, store.draws if keep else None, prior, told, unlike)
 
 
 class _Store:
@@ -210,8 +212,11 @@ class _Store:
 
 def _learn(
     whole: Whole, prior: GroupPrior, n: Integers, v_hat: Integers, rng: Rng
-) -> tuple[Layer, dict[str, float]]:
-    """Learn how far groups' rates differ, and turn it into a layer for each draw."""
+) -> tuple[Layer, dict[str, float], Floats]:
+    """Learn how far groups' rates differ, and turn it into a layer for each draw.
+
+    With what to tell of it, and how unlike one P each group is (B,).
+    """
     (R, K), H = whole.beta.shape, n.shape[2]
     placed = np.flatnonzero(n.any(axis=(1, 2)))
     many = int(np.clip(SOME // (len(placed) * K**2), LEAST_SOME, MOST_SOME))
@@ -228,11 +233,14 @@ def _learn(
     scale = column_scale(P_h, columns(P_h, whole.beta))
     scale = np.where(learned.by_rows[:, None], scale, 1.0)
     kappa = np.maximum(learned.kappa[:, None] * scale, LEAST)
-    return Layer(learned.lam, kappa, learned.sigma), {
+    unlike = np.zeros(len(n))
+    unlike[placed] = learned.unlike
+    told = {
         "concentration": float(np.median(learned.kappa)),
         "shared": float(learned.lam.mean()),
         "common": float(learned.sigma.mean()),
     }
+    return Layer(learned.lam, kappa, learned.sigma), told, unlike
 
 
 def _rows(P: Floats) -> Floats:

@@ -52,6 +52,8 @@ FIRST, UNLIKELY = 12, 7.0
 """The grid is first tried on 12 draws; what is then e^7 times less likely than the best is left."""
 BLOCK = 100_000
 """Numbers in an array of the grid: small enough for a processor's cache."""
+UNLIKE = ((1.0, 30.0, 0.0), (1.0, 10.0, 0.0), (0.0, 10.0, 0.0), (1.0, 1e6, 1.0))
+"""λ, κ and σ of one group whose rates differ, against one P: what `Learned.unlike` compares."""
 LEAST = 0.5
 """Least concentration of a column."""
 FITS = 5
@@ -67,12 +69,17 @@ class Layer(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Draws of λ, κ, whether the family is "rows", and σ, (R,) each."""
+    """Draws of λ, κ, whether the family is "rows", and σ, (R,) each.
+
+    `unlike` (B,) is the log of how much better a group's audited units fit rates of its own than
+    one P, a Bayes factor.
+    """
 
     lam: Floats
     kappa: Floats
     by_rows: NDArray[np.bool_]
     sigma: Floats
+    unlike: Floats
 
 
 def learn_layer(
@@ -103,8 +110,9 @@ def learn_layer(
     seen = _Seen(n)
 
     def fits(every: list[_Choice], some: slice) -> Floats:
-        """Log posterior of each choice, from some of the draws."""
-        lam, kappa, by_rows, sigma, log_p = (np.array(x) for x in zip(*every, strict=True))
+        """Log likelihood of each group (C, B) with each choice, from some of the draws."""
+        lam, kappa, by_rows, sigma, _ = (np.array(x) for x in zip(*every, strict=True))
+        found = np.empty((len(every), B))
         here = scale[some]
         for value in np.unique(lam):
             r = tilt[some] ** value  # (S, B, K)
@@ -117,18 +125,25 @@ def learn_layer(
                 for part in np.split(at, range(0, len(at), max(1, BLOCK // mean.size))[1:]):
                     s = np.where(by_rows[part, None, None], here, 1.0)
                     k = np.maximum(kappa[part, None, None] * s, LEAST)  # (C, S, H)
-                    log_p[part] += seen.fit(mean, k, sigma[part])
-        return log_p
+                    found[part] = seen.fit(mean, k, sigma[part])
+        return found
+
+    def posterior(choices: list[_Choice], some: slice) -> Floats:
+        prior = np.array([x.log_prior for x in choices])
+        return np.asarray(prior + fits(choices, some).sum(axis=1))
 
     choices = _choices(link, sigmas, ONE_P if B > FEW else 0.0)
-    log_p = fits(choices, slice(0, FIRST))
+    log_p = posterior(choices, slice(0, FIRST))
     if S > FIRST:  # those that matter once more, from all draws
         choices = [choices[i] for i in np.flatnonzero(log_p > log_p.max() - UNLIKELY)]
-        log_p = fits(choices, slice(None))
+        log_p = posterior(choices, slice(None))
     p = np.exp(log_p - log_p.max())
     picked = [choices[i] for i in rng.choice(len(p), size, p=p / p.sum())]
     lam, kappa, by_rows, sigma = (np.array([x[i] for x in picked]) for i in range(4))
-    return Learned(lam, kappa, by_rows, sigma)
+    kinds = [(1.0, KAPPAS[-1], 0.0), *(x for x in UNLIKE if x[2] == 0 or len(sigmas) > 1)]
+    one, *own_rates = fits([_Choice(x[0], x[1], False, x[2], 0.0) for x in kinds], slice(None))
+    unlike = np.log(np.exp(np.clip(own_rates - one, -500, 500)).mean(axis=0))
+    return Learned(lam, kappa, by_rows, sigma, unlike)
 
 
 class _Choice(NamedTuple):
@@ -169,7 +184,7 @@ class _Seen:
         self.units, self.all = self.n[self.at], self.total[self.some]
 
     def fit(self, mean: Floats, k: Floats, sigma: Floats) -> Floats:
-        """Return the log likelihood of C choices, each group's averaged over draws.
+        """Return the log likelihood of C choices (C, B), each group's averaged over draws.
 
         `mean` (S, B, K, H) are the columns before η, k (C, S, H) their concentrations and `sigma`
         (C,) the standard deviations of η, all 0 or none. η is integrated out by Laplace's method.
@@ -190,8 +205,7 @@ class _Seen:
         b, h = self.some
         _add(fit, b, special.gammaln(k)[..., h] - special.gammaln(k[..., h] + self.all))
         top = fit.max(axis=1, keepdims=True)
-        each = top[:, 0] + np.log(np.exp(fit - top).mean(axis=1))  # (C, B)
-        return np.asarray(each.sum(axis=1))
+        return np.asarray(top[:, 0] + np.log(np.exp(fit - top).mean(axis=1)))
 
 
 def _add(sums: Floats, group: Integers, x: Floats) -> None:
