@@ -252,3 +252,15 @@ def test_cells_beyond_the_audited_units():
     assert (over[1, :, :4] == 0).all()
     n[1, 1, 5] = 5
     assert frame(n, v, z).over is None
+
+
+def test_classes_that_values_keep_apart_stay_numbers(rng):
+    """Where a draw of x is tiny because log odds are large, shares of another band were 0/0."""
+    n = np.zeros((3, 3, 12), dtype=int)
+    for g in range(3):
+        n[g, g, 4 * g : 4 * g + 4] = 60
+    phi = np.broadcast_to(np.linspace(-4, 4, 12), (1, 3, 12))
+    far = Frame(phi, (np.array([-150.0, 0.0, 150.0]), np.full(3, 5.0)))
+    states = learn_columns(n, far, np.full((3, 3), 0.1), rng)
+    for state in islice(states, 150):
+        np.testing.assert_allclose(state.m.sum(axis=1), 1)

@@ -77,9 +77,10 @@ FEW_CLASSES, STRETCH = 8, 1.2
 """With fewer classes d moves twice in a sweep; with more that costs two fifths of it, and one
 move gives more effective draws in the same time. And the deviation of a step of log υ."""
 
-TINY = 1e-300
-MOST = 300.0
-"""Log odds beyond this are certainty; a double holds their exponential."""
+TINY = 1e-100
+MOST = 100.0
+"""Log odds beyond this are certainty. A double holds TINY times the exponential of twice as much,
+either way: a draw of x goes down where log odds go up, and shares in another band are left tiny."""
 
 
 class Columns(NamedTuple):
@@ -237,7 +238,7 @@ def _step(
 ) -> Floats:
     """Move d of one class after the other, given tables and x alone: Π m^t without w."""
     precision = 1 / upsilon[:, None, None] ** 2
-    S, t_l, t_gh = np.maximum(xE.sum(axis=1), TINY), t.sum(axis=1), t.sum(axis=-1)
+    S, t_l, t_gh = xE.sum(axis=1), t.sum(axis=1), t.sum(axis=-1)
     log_S = np.log(S)
     share = t_gh / np.maximum(t_gh.sum(axis=1, keepdims=True), 1)
     information = t_gh * (1 - share)
@@ -248,7 +249,7 @@ def _step(
     gain += rng.standard_exponential(gain.shape)
     yes = np.zeros(gain.shape, dtype=bool)
     for g in range(d.shape[1]):
-        new = np.maximum(np.maximum(S - xE[:, g], 0.0) + grown[:, g], TINY)
+        new = np.maximum(S - xE[:, g], 0.0) + grown[:, g]
         log_new = np.log(new)
         yes[:, g] = gain[:, g] > np.einsum("chb,chb->ch", t_l, log_new - log_S)
         np.copyto(S, new, where=yes[:, g, :, None])
