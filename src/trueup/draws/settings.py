@@ -1,8 +1,8 @@
 """How an estimate is to be made: the options, checked once."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,11 +57,18 @@ class Settings:
     executor: Executor | None = None
     seconds: float = SECONDS  # for chains; what does not need them takes less
     banded: GroupBands | None = None  # how the whole's cells make up those of groups
+    call: Mapping[str, Any] = field(default_factory=dict)  # all that was asked, for advice
 
     @property
     def from_population(self) -> bool:
         """Whether the test set was drawn from the population, so that it shows the base rates."""
         return self.design in FROM_POPULATION
+
+    @property
+    def strata_alone(self) -> bool:
+        """Whether strata cannot be pooled, with the method or prior that was asked for."""
+        named = self.asked in ("bayes", "constrained")
+        return named or (self.prior.tilt is not None and self.regression is None)
 
     @property
     def values_carry(self) -> bool:
@@ -86,6 +93,7 @@ def make_settings(
     seconds: float = SECONDS,
     progress: Progress | None = None,
     executor: Executor | None = None,
+    call: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Check every option and resolve ``auto`` and ``None``.
 
@@ -130,6 +138,7 @@ def make_settings(
         P=None if P is None else _known_rates(P, K, method),
         regression=prior if isinstance(prior, Regression) else None,
         seconds=float(seconds),
+        call=call or {},
     )
 
 

@@ -13,6 +13,7 @@ from trueup.errors import OptionError
 from trueup.estimate.answer import Answer, GroupFigures, figures_of_groups
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.design import DOUBTFUL
+from trueup.estimate.doubts.own_rates import compare_groups, strata_of_groups
 from trueup.estimate.doubts.rates import rates_differ
 from trueup.estimate.methods import METHODS, finish
 from trueup.estimate.result import Estimate
@@ -167,11 +168,11 @@ def _groups(
         info["group_concentration"] = float(np.median(answer.prior.kappa))
         info["group_rates"] = answer.layer
         if answer.layer is not None:
-            info["warnings"] = _unlike(groups, answer.unlike)
+            info["warnings"] = _unlike(groups, answer.unlike, settings)
             audited = groups.counts.n.sum(axis=(1, 2))
             info["group_rates"] = answer.layer | {"groups": B, "least_audited": int(audited.min())}
         if answer.layer is None and groups.counts.n.any():
-            info["warnings"] = _doubts(groups.counts, settings.design)
+            info["warnings"] = _doubts(groups, settings)
         return GroupFigures(groups.columns, groups.labels, figures, answer.draws), info
     if settings.draws * B * K > MOST_CELLS:
         raise OptionError(
@@ -197,7 +198,7 @@ def _groups(
     return GroupFigures(groups.columns, groups.labels, figures, draws), info
 
 
-def _unlike(groups: Parts, unlike: Floats) -> list[str]:
+def _unlike(groups: Parts, unlike: Floats, settings: Settings) -> list[str]:
     """Name a few groups whose error rates seem to differ from the others'."""
     order = [b for b in np.argsort(-unlike) if unlike[b] > UNLIKE]
     audited = int((unlike != 0).sum())
@@ -208,20 +209,24 @@ def _unlike(groups: Parts, unlike: Floats) -> list[str]:
     return [
         f"In group {names} the audited units suggest other error rates than in the other groups. "
         "The estimate still leans on the others' error rates, and its interval may miss the truth. "
-        f'Compare with strata={[*groups.columns]} and pooling="none", or audit more units there.'
+        f"{compare_groups(settings.call, groups.columns, 'units there')}."
     ]
 
 
-def _doubts(groups: Counts, design: str) -> list[str]:
+def _doubts(groups: Parts, settings: Settings) -> list[str]:
     """Say when one P was taken for all groups although the audited units speak against it."""
-    v_hat = groups.v_hat if design == "by_prediction" else None
-    evidence = rates_differ(groups.n, groups.classes, v_hat=v_hat)
+    counts = groups.counts
+    v_hat = counts.v_hat if settings.design == "by_prediction" else None
+    evidence = rates_differ(counts.n, counts.classes, v_hat=v_hat)
     if evidence is None or evidence.p_value >= DOUBTFUL:
         return []
+    if settings.from_population:
+        way = "Leave out pooling='complete' (--pooling)"
+    else:
+        way = strata_of_groups(settings, groups.columns)
     return [
         f"One set of error rates was taken for all groups, but {evidence.words} "
-        f"({p_text(evidence.p_value)}): intervals of groups may be far too narrow. With a test set "
-        "drawn from the population leave out pooling='complete'; otherwise give `strata`."
+        f"({p_text(evidence.p_value)}): intervals of groups may be far too narrow. {way}."
     ]
 
 

@@ -82,7 +82,7 @@ class Job:
         started = time.process_time()
         make = partial(
             make_settings, counts.K, L=counts.L, classes=counts.classes, progress=progress,
-            executor=executor,
+            executor=executor, call=self.asked | changes,
         )  # fmt: skip
         settings = make(**options)
         result = self._answer(settings)

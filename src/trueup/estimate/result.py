@@ -98,6 +98,10 @@ class Estimate:
 
         As in `rows`, the whole comes last and has None in the columns of groups.
         """
+        if self.groups is not None:
+            from trueup.estimate.derived.few_groups import warn_of_few
+
+            warn_of_few(self, stacklevel=3)
         found = self._derived(derived.shares(self._joint_draws()))
         if self.groups is None:
             return found
@@ -170,6 +174,9 @@ class Estimate:
         """Return the rank of each group per class, 1 for the largest, with interval."""
         if self.groups is None:
             raise OptionError("`rank` needs groups; got an estimate without `by`.")
+        from trueup.estimate.derived.few_groups import warn_of_few
+
+        warn_of_few(self, stacklevel=3)
         return self._derived(derived.ranks(self._joint_draws()))
 
     def probability(self, above: float) -> list[dict[str, Any]]:

@@ -194,7 +194,7 @@ def check_counts(
         stratified = counts.within is not None and not (parts and parts.strata.columns)
         findings += ask.design(counts, overlap, None if stratified else parts)
     if parts is not None:
-        findings += ask.parts(parts, design)
+        findings += ask.parts(parts, design, counts)
     findings += ask.score(counts)
     if counts.totals:
         findings += [*ask.values(counts, settings, allowed), *ask.concentration(counts, largest)]

@@ -106,14 +106,24 @@ def theta(counts: Counts, prior: Any) -> Finding:
     return Finding(question, float(beta[worst]), True, words)
 
 
-def parts(found: GroupCounts, design: str) -> list[Finding]:
-    """Whether groups and strata have error rates of their own, and which were never audited."""
+def _leave_out(counts: Counts) -> str:
+    """Say what cannot be combined with `strata`."""
+    scored = counts.bands is not None and counts.bands.score is not None
+    return ", without `score`" if scored else ""
+
+
+def parts(found: GroupCounts, design: str, whole: Counts) -> list[Finding]:
+    """Whether groups and strata have error rates of their own, and which were never audited.
+
+    `whole` is in bands of the score if there is one.
+    """
     findings = [Finding("the tables", None, True, words) for words in found.warnings]
     for name, part in found.named().items():
         counts, question = part.counts, f"error rates differ by {name}"
         answer = "leave `pooling` at its default, which allows for it"
         if part is found.groups and design not in FROM_POPULATION:
             answer = f"with design {design!r} groups share one set of rates; give `strata`"
+            answer += _leave_out(whole)
         kind = "groups" if part is found.groups else "strata"
         v_hat = counts.v_hat if design == "by_prediction" else None
         evidence = rates_differ(counts.n, counts.classes, kind, v_hat)
@@ -215,6 +225,7 @@ def values(counts: Counts, settings: Settings, allowed: bool = False) -> list[Fi
         answers = (allows, allows)
     else:
         draw = "draw a test set from this population if you can, or give `strata` of similar size"
+        draw += _leave_out(counts)
         cannot = f"with design {settings.design!r} `correct` cannot take that into account: {draw}"
         answers = (
             cannot,

@@ -11,6 +11,7 @@ import numpy as np
 
 from trueup.errors import OptionError, TrueupWarning
 from trueup.estimate import derived
+from trueup.estimate.derived.few_groups import warn_of_few
 from trueup.estimate.result import Estimate
 from trueup.numerics.arrays import Floats
 from trueup.text import listed
@@ -20,15 +21,6 @@ SHARED = (
     "independent, and its interval is likely too wide. Put both tables into one and contrast "
     "groups (`by`)."
 )
-FEW_GROUPS, ENOUGH = 3, 1000
-FEW = (
-    "With {groups} groups and {least_audited} audited units in one of them, little shows whether "
-    "the groups' error rates differ. If they do, the contrast leans towards one set of rates for "
-    "all, and its interval may be too narrow. Name the groups in `strata` too, with "
-    "pooling='none', or audit more units of each; pooling='complete' says that rates are the same."
-)
-"""Of a contrast between groups. With 2 groups and false passes of 25% and 40%, 95% intervals
-covered 95% of 40 with 150 audited units each, and 85% of 20 with 300."""
 
 
 def contrast(est: Estimate, a: Any, b: Hashable, share: bool) -> list[dict[str, Any]]:
@@ -48,9 +40,7 @@ def contrast(est: Estimate, a: Any, b: Hashable, share: bool) -> list[dict[str, 
         rows = [row | {"class": b, "against": a} for row in est._derived_rows({})[:: len(rows)]]
     else:  # a label of both kinds is a group
         one, other = _of_group(est, a), _of_group(est, b)
-        learned = est.info.get("group_rates") or {"groups": FEW_GROUPS + 1}
-        if learned["groups"] <= FEW_GROUPS and learned["least_audited"] < ENOUGH:
-            warnings.warn(FEW.format(**learned), TrueupWarning, stacklevel=3)
+        warn_of_few(est, stacklevel=4)
     if share:
         one, other = derived.shares(one), derived.shares(other)
     if classes:

@@ -10,6 +10,7 @@ from trueup.draws.theorem1 import posterior
 from trueup.estimate.cell_totals import in_cells
 from trueup.estimate.doubts.chance import chance_warning
 from trueup.estimate.doubts.design import design_doubts
+from trueup.estimate.doubts.own_rates import strata_of_size
 from trueup.estimate.doubts.rates import prior_conflict
 from trueup.estimate.doubts.unaudited import MOST_NAMED, unaudited
 from trueup.estimate.doubts.values import far_smaller, thin_half, thin_small, values_differ
@@ -81,7 +82,7 @@ def cautions(
                 f"Method {method!r} assumes that the values of a true class do not depend on what "
                 f"was predicted; here {evidence.words} ({p_text(evidence.p_value)}). The totals "
                 "are doubtful. Draw the test set at random and use method='auto' or 'difference'; "
-                "if you cannot, give `strata` of units of similar size."
+                f"if you cannot, {strata_of_size(settings)}."
             )
     if method == "joint" and (told := without_bands(counts, periods)):
         found.append(told)
