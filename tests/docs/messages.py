@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -436,6 +437,9 @@ def _studies() -> Iterator[str]:
     yield raised(tu.plan, **case)
     yield raised(tu.compare, **case)
     yield raised(tu.compare, P=[[0.9, 0.1], [0.1, 0.9]])
+    rates = pd.DataFrame([[0.9, 0.1], [0.1, 0.9]], index=["a", "b"], columns=["a", "z"])
+    yield raised(tu.compare, P=rates, base_rates=[0.5, 0.5], N=100)
+    yield raised(tu.prior.from_counts, rates)
     yield raised(tu.plan, **case | {"base_rates": [0.5, 0.6]}, next=5)
     yield raised(tu.plan, **case, cv={"a": 0.1, "b": 0.1})
 

@@ -1,6 +1,10 @@
 """Priors that people have, written as concentrations."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import beta
 
@@ -106,6 +110,55 @@ def test_an_earlier_audit_may_name_its_classes():
         wrong = tu.prior.from_counts(AUDIT, classes=classes)
         with pytest.raises(tu.OptionError, match="classes"):
             wrong.for_classes(2, ["other", "web"])
+
+
+TURNED = pd.DataFrame(AUDIT[::-1], index=["other", "web"], columns=["web", "other"])
+
+
+@pytest.mark.parametrize(
+    "audit",
+    [
+        TURNED,
+        TURNED[["other", "web"]],
+        pl.DataFrame({"true": ["other", "web"], "other": AUDIT[::-1, 1], "web": AUDIT[::-1, 0]}),
+    ],
+    ids=["crosstab", "turned", "polars"],
+)
+@pytest.mark.parametrize("weight", [[0.5, 1], pd.Series({"web": 1, "other": 0.5})], ids=type)
+def test_an_earlier_audit_with_labels_is_put_in_order_by_them(audit, weight):
+    """A list of weights is in the order of its rows; the planted bug takes rows as they stand."""
+    prior = tu.prior.from_counts(audit, weight, rest="uniform")
+    plain = tu.prior.from_counts(AUDIT, [1, 0.5], rest="uniform", classes=["web", "other"])
+    for labels in (["web", "other"], ["other", "web"]):
+        expected = plain.for_classes(2, labels).alpha.tolist()
+        assert prior.for_classes(2, labels).alpha.tolist() == expected
+        assert pickle.loads(pickle.dumps(prior)).for_classes(2, labels).alpha.tolist() == expected
+    assert "classes=['other', 'web']" in repr(prior)  # so that it can be made again
+    assert "web" in str(prior)
+
+
+def test_numbered_classes_of_an_earlier_audit_are_positions_of_named_ones():
+    numbered = pd.DataFrame(AUDIT[::-1], index=[1, 0], columns=[0, 1])
+    expected = tu.prior.from_counts(AUDIT).for_classes(2).alpha.tolist()
+    in_order = tu.prior.from_counts(numbered.loc[[0, 1]])
+    assert in_order.for_classes(2, ["a", "b"]).alpha.tolist() == expected
+    assert in_order.for_classes(2, [1, 0]).alpha.tolist() == np.array(expected)[::-1, ::-1].tolist()
+    with pytest.raises(tu.OptionError, match="must be one of the classes"):
+        tu.prior.from_counts(numbered).for_classes(2, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("audit", "options", "words"),
+    [
+        (TURNED[["web"]], {}, "columns of the earlier test set must be .*got .'web'."),
+        (TURNED.rename(columns={"web": "shop"}), {}, "columns .* must be .*'shop'"),
+        (TURNED, {"classes": ["web", "shop"]}, "rows .* must be .*'shop'"),
+        (TURNED, {"weight": pd.Series({"web": 1, "shop": 1})}, "labels of `weight` must be"),
+    ],
+)
+def test_labels_of_an_earlier_audit_that_do_not_fit_are_refused(audit, options, words):
+    with pytest.raises(tu.ClassError, match=words):
+        tu.prior.from_counts(audit, **options)
 
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, [1, 2], np.nan, "half", [0.1, 0.2, 0.3]])

@@ -129,6 +129,31 @@ def test_the_users_own_tables_are_the_case(value, rng, monkeypatch):
     assert sum(row["truth"] for row in found.rows()) == pytest.approx(2 * T)
 
 
+def test_labels_of_assumed_rates_and_shares_say_their_order():
+    """The planted bug, rates by position, has other figures; labels in any order have the same."""
+    options = {"N": 2000, "n": 100, "replications": 5, "draws": 100, "seed": 1}
+    options["methods"] = ["joint"]
+    P = pd.DataFrame([[0.95, 0.05], [0.2, 0.8]], index=["b", "a"], columns=["b", "a"])
+    shares = pd.Series({"b": 0.7, "a": 0.3})
+    plain = [[0.8, 0.2], [0.05, 0.95]]
+    rows = tu.compare(P=plain, base_rates=[0.3, 0.7], classes=["a", "b"], **options).rows()
+    for rates in (P, P[["a", "b"]]):
+        found = tu.compare(P=rates, base_rates=shares, classes=["a", "b"], **options)
+        assert found.rows() == rows
+    assert tu.compare(P=P, base_rates=[0.7, 0.3], **options).classes == ("b", "a")
+    units = pd.DataFrame({"predicted": ["a", "b"] * 1000})
+    own = tu.plan(units, P=P, base_rates=shares, half_width=60, seed=1)
+    assert str(own) == str(tu.plan(units, P=plain, base_rates=[0.3, 0.7], half_width=60, seed=1))
+    wrong = P.rename(columns={"a": "z"})
+    for changed in (
+        {"P": wrong},
+        {"classes": ["a", "z"]},
+        {"base_rates": shares.rename({"a": "z"})},
+    ):
+        with pytest.raises(tu.ClassError, match=r"must be .* in any order; got"):
+            tu.compare(**({"P": P, "base_rates": shares} | options | changed))
+
+
 def test_the_same_seed_gives_the_same_figures():
     one, other = (
         tu.compare(**CASE, methods=["naive", "joint"], replications=10, draws=100, seed=5)

@@ -95,7 +95,7 @@ def recorded(function: Callable[P, B]) -> Callable[P, B]:
     @wraps(function)
     def made(*arguments: P.args, **options: P.kwargs) -> B:
         found: Any = function(*arguments, **options)
-        return cast("B", replace(found, recipe=(made, arguments, options)))
+        return cast("B", replace(found, recipe=found.recipe or (made, arguments, options)))
 
     return made
 

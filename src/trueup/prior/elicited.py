@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from trueup.errors import OptionError
 from trueup.numerics.arrays import Floats, as_floats
+from trueup.numerics.labels import Labelled, places, read_labels, taken
 from trueup.prior.belief import Belief, check_between, recorded
 from trueup.prior.dirichlet import NAMED_PRIORS, Concentrations, Dirichlet
 from trueup.prior.ranges import match_beta
@@ -65,7 +66,9 @@ class Built(Belief):
 
     def for_classes(self, K: int, labels: Sequence[Hashable] | None = None) -> Concentrations:
         """Return the prior written out for K classes, checked."""
-        known: Labels = list(range(K) if labels is None else labels)
+        if labels is None:
+            labels = self.labels if len(self.labels) == K else range(K)
+        known: Labels = list(labels)
         alpha, gamma, *tilt = self.rule(conjugate(self.rest, known, self.name), known)
         return Concentrations(alpha, gamma, self.name, tilt[0] if tilt else None, self.smooth)
 
@@ -134,7 +137,8 @@ def from_counts(
     Parameters
     ----------
     previous : (K, K) array_like
-        The earlier test set: rows true, columns predicted, classes in the same order as now.
+        The earlier test set: rows true, columns predicted, classes in the same order as now. If its
+        rows and columns have labels (a crosstab), these are the classes, in any order.
     weight : float or (K,) array_like
         From 0 to 1, for all rows or for each true class.
     rest : str or prior
@@ -151,6 +155,12 @@ def from_counts(
     array([[20.5,  5.5],
            [ 1.5, 24.5]])
     """
+    found = read_labels(previous, vector=False)
+    if any(found.names):
+        plainly, names = _by_label(found, classes)
+        more: dict[str, Any] = {} if rest == "perks" else {"rest": rest}
+        more |= {"base_rates": True} if base_rates else {}
+        return from_counts(plainly, _weights(weight, names), **more, classes=names)
     n = _check_counts(previous)
     K = len(n)
     try:
@@ -171,11 +181,13 @@ def from_counts(
                 f"The earlier test set must have the same {len(labels)} classes; it has {K}.",
                 hint="add rows and columns of zeros for new classes, in the order of `classes`.",
             )
-        now = arranged(units, classes, labels)
+        # a crosstab of classes 0 and 1 may be of classes that have names by now
+        numbered = classes is not None and [*classes] == [*range(K)] and not {*classes} & {*labels}
+        now = arranged(units, None if numbered else classes, labels)
         gamma = base.gamma + (now.sum(axis=1) if base_rates else 0.0)
         return base.alpha + now, gamma
 
-    return Built(rule, rest, "from_counts", tuple(range(K)))
+    return Built(rule, rest, "from_counts", tuple(range(K) if classes is None else classes))
 
 
 @recorded
@@ -263,6 +275,24 @@ def _place(label: Hashable, labels: Labels) -> int:
     raise OptionError(
         f"The prior names class {label!r}, which must be one of the classes: {labels[:20]}."
     )
+
+
+def _by_label(found: Labelled, classes: Sequence[Hashable] | None) -> tuple[Any, Labels]:
+    """Return an earlier test set whose rows and columns are in one order, and its classes."""
+    rows, columns = found.names
+    names: Labels = [*(classes or rows or columns or ())]
+    numbers = found.numbers
+    for axis, (kind, own) in enumerate((("rows", found.rows), ("columns", found.columns)), -2):
+        at = places(f"The {kind} of the earlier test set", own, names)
+        numbers = taken(numbers, at, axis)
+    return numbers, names
+
+
+def _weights(weight: Any, names: Labels) -> Any:
+    """Return a weight for each class, by label if it has labels."""
+    numbers, own, _ = read_labels(weight, vector=True)
+    hint = "name each class of the earlier test set once."
+    return taken(numbers, places("The labels of `weight`", own, names, hint), 0)
 
 
 def _check_counts(previous: ArrayLike) -> Floats:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
 from collections.abc import Collection, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from trueup.errors import DataError
+from trueup.numerics.labels import is_missing as is_missing
+from trueup.numerics.labels import plain as plain
 
 if TYPE_CHECKING:
     from trueup.read.table import Table
@@ -117,29 +116,3 @@ def refuse_missing(table: Table, column: str, count: int, *, needed: bool = Fals
 def as_text(label: Hashable) -> str:
     """Return a label as a database writes it."""
     return str(label).lower() if isinstance(label, bool) else str(label)
-
-
-def plain(label: Any) -> Any:
-    """Return a label as a plain Python value, so that labels of different libraries are equal.
-
-    NumPy's scalars become Python's, every library's null becomes None, and a time at midnight
-    becomes a date: pandas has no type for dates.
-    """
-    if is_missing(label):
-        return None
-    if isinstance(label, np.datetime64):
-        label = label.astype("datetime64[us]").item()
-    elif isinstance(label, np.generic):
-        label = label.item()
-    elif hasattr(label, "to_pydatetime"):
-        label = label.to_pydatetime(warn=False)
-    if isinstance(label, datetime.datetime) and label.time() == datetime.time.min:
-        return label.date()
-    return label
-
-
-def is_missing(value: object) -> bool:
-    """Whether a label is null, in any library's spelling."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating | np.datetime64) and bool(value != value)

@@ -19,6 +19,7 @@ from trueup.errors import ClassError, DataError, OptionError
 from trueup.estimate.methods import estimate
 from trueup.numerics.arrays import Floats, Integers
 from trueup.numerics.dirichlet import draw_dirichlet
+from trueup.numerics.labels import Labels, places, read_labels, taken
 from trueup.prior import Regression, resolve_prior
 from trueup.simulation import lognormal, simulate
 from trueup.study.case import Case
@@ -29,6 +30,11 @@ SWEEPS = 100
 """Sweeps until the columns of cells are drawn."""
 POSTERIOR = 2000
 """Draws of the pilot's posterior: enough for its mean and for a spread of possible truths."""
+
+
+SHARES = ("P", "base_rates", "test_base_rates")
+"""What is assumed that may have the labels of classes."""
+SAME = "name the same classes in all of them; plain lists of numbers have none."
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +216,7 @@ def assume(
             "(`base_rates`) and, without predictions, the number of units (`N`) must be given.",
             hint="rows of `P` are true classes, columns predicted ones.",
         )
+    assumed, classes = _by_label(assumed, classes)
     rates, beta = np.asarray(assumed.P, float), np.asarray(assumed.base_rates, float)
     if rates.ndim != 2 or rates.shape != (len(beta), len(beta)):
         raise DataError(
@@ -235,6 +242,26 @@ def assume(
         test_shares=None if shares is None else np.asarray(shares, float),
     )  # fmt: skip
     return case if assumed.worth is None else doubted(case, assumed.worth, seed)
+
+
+def _by_label(
+    assumed: Assumed, classes: Sequence[Hashable] | None
+) -> tuple[Assumed, Sequence[Hashable] | None]:
+    """Return rates and shares in one order, and the classes: those that labels of `P` name."""
+    given = {name: read_labels(getattr(assumed, name), name != "P") for name in SHARES}
+    named = [x for found in given.values() for x in found.names if x]
+    if not named:
+        return assumed, classes
+    wanted: Labels = [*(classes or named[0])]
+    changed: dict[str, Any] = {}
+    for name, (numbers, rows, columns) in given.items():
+        what = ("The rows of `P`", "The columns of `P`")
+        what = what if name == "P" else (f"The labels of `{name}`", "")
+        over = places(what[0], rows, wanted, SAME)
+        changed[name] = taken(numbers, over, -2 if name == "P" else 0)
+        if name == "P":
+            changed[name] = taken(changed[name], places(what[1], columns, wanted, SAME), -1)
+    return replace(assumed, **changed), wanted
 
 
 def doubted(case: Case, worth: float, seed: int) -> Case:

@@ -161,7 +161,8 @@ def compare(
     predicted, true, value, id, overlap, classes, missing : optional
         As for `correct`.
     P, base_rates, N, values, test_base_rates : optional
-        What to assume instead of tables; see `simulate`.
+        What to assume instead of tables; see `simulate`. Labels of `P` and of shares (a dataframe,
+        a series) say which class is which, in any order.
     n : int or (K,) array_like, optional
         Test units; by default as many as the test set has.
     interest : hashable, optional
