@@ -295,6 +295,8 @@ def _no_answer() -> Iterator[str]:
     yield raised(tu.correct, *good, text="nosuch")
     yield raised(tu.correct, *good, by=["region", "region"])
     yield raised(tu.correct, *good, by="id", id="id")
+    yield raised(tu.correct, *good, by="predicted")
+    yield raised(tu.correct, *good, by="true")
     yield raised(tu.correct, *good, classes=["a", "a", "b"])
     yield like_an_id("region", 1_500, 2_000)[0]
     yield raised(tu.correct, *good, true="predicted")

@@ -329,6 +329,25 @@ def test_a_test_set_without_the_group_column_informs_all(tables):
     assert len(est.groups.labels) == 4
 
 
+@pytest.mark.parametrize("call", [tu.correct, tu.check])
+@pytest.mark.parametrize("option", ["by", "strata", "period", "drawn_within"])
+def test_classes_are_no_groups(tables, call, option):
+    """Each would be a group of one class; where audited units alone have it, it is no column."""
+    units, test, truth = tables
+    for true in (units, units.assign(true=truth)):
+        with pytest.raises(tu.OptionError, match="'true' is the true class"):
+            call(true, test, **{option: "true"})
+    if option != "drawn_within":
+        with pytest.raises(
+            tu.OptionError, match=r"other than the predicted class; got 'predicted'"
+        ):
+            call(units, test, **{option: "predicted"})
+    if option != "period":
+        other = {"predicted": "label", "true": "truth", option: "predicted"}
+        units, test = (x.assign(label=x["predicted"], predicted=x["sector"]) for x in (units, test))
+        call(units, test.rename(columns={"true": "truth"}), **other)  # a name is only a name
+
+
 def test_bad_input(tables):
     with pytest.raises(tu.DataError, match="reigon"):
         correct(tables, by="reigon")

@@ -147,7 +147,7 @@ def test_weights_by_every_engine_and_from_the_command_line(tmp_path, monkeypatch
     [
         (-1.0, {}, "some are negative"),
         (0.0, {}, "all are 0"),
-        (None, {"by": "predicted"}, "cannot be combined with `by`"),
+        (None, {"by": "y"}, "cannot be combined with `by`"),
         (None, {"sample_of": "inf"}, "cannot be combined with `sample_of`"),
         (None, {"method": "difference"}, "a method with draws"),
         (None, {"weight": "ww"}, "must have a column 'ww'"),

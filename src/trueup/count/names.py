@@ -79,6 +79,7 @@ class Columns:
                     f"`{option}` must name groups of units; {self.id!r} names single units.",
                     hint="name the column that says which group a unit is in.",
                 )
+        self._refuse_classes()
         if self.drawn_within and self.strata:
             raise OptionError(
                 "`drawn_within` cannot be combined with `strata`: its columns are strata already.",
@@ -95,6 +96,29 @@ class Columns:
                 raise OptionError(
                     f"`by` and `period` must not name a column that the answer has; got {name!r}.",
                     hint=f"rename that column; the answer's own are {list(TAKEN)}.",
+                )
+
+    def _refuse_classes(self) -> None:
+        """Refuse parts that are the classes themselves.
+
+        With one predicted class in each group, error rates of groups mean nothing: with design
+        "by_class" 95% intervals covered 73%. The error matrix has the same figures for any design.
+        """
+        for option in ("by", "strata", "drawn_within"):
+            if self.true in getattr(self, option):
+                raise OptionError(
+                    f"`{option}` must name a column that is known of every unit; {self.true!r} is "
+                    "the true class, which audited units alone have.",
+                    hint="leave it out; for a test set drawn within true classes give "
+                    "design='by_class' (--design).",
+                )
+        for option in ("by", "strata"):
+            if self.predicted in getattr(self, option):
+                raise OptionError(
+                    f"`{option}` must name a column other than the predicted class; got "
+                    f"{self.predicted!r}.",
+                    hint="leave it out: `est.error_matrix()` has the share of the population in "
+                    "each predicted and true class.",
                 )
 
     @property

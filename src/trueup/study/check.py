@@ -109,7 +109,7 @@ def check(
         refuse_with_others(asked, columns)
     elif columns.score:
         refuse_with_score(asked)
-    parts = Columns(by=by, strata=strata, drawn_within=drawn_within)  # type: ignore[arg-type]
+    parts = Columns(predicted, true, by=by, strata=strata, drawn_within=drawn_within)  # type: ignore[arg-type]
     absent: list[str] = []
     size = units = None
     if drawn := read_design(population, audited, columns, design):
