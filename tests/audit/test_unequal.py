@@ -383,7 +383,7 @@ def test_outputs_say_how_units_were_drawn(tables):
     table, audit = tables
     assert "drawn by size of 'y'" in tu.correct(table, audit, value="y", seed=1).to_markdown()
     with pytest.raises(OptionError, match=r"A test set drawn by size of 'y' needs .* got `by`"):
-        tu.correct(table, audit, by="predicted")
+        tu.correct(table, audit, by="y")
     with pytest.raises(OptionError, match="drawn by size of 'y'; got design='random'"):
         tu.correct(table, audit, value="y", design="random")
     plain = table.iloc[:200].assign(true=table["predicted"], block=np.arange(200) // 10)

@@ -614,6 +614,8 @@ def _audits() -> Iterator[str]:
     yield from warned(tu.correct, *_files(losses, losses), value="y", seed=1)
     weighed = _files("predicted,w\na,-1\nb,1\n", "predicted,true,w\na,a,-1\nb,b,1\n")
     yield raised(tu.correct, *weighed, weight="w")
+    chances = "predicted,true,w\na,a,0.5\nb,b,0.2\na,b,0.1\nb,b,1\n"
+    yield from warned(tu.correct, *_files(chances, chances), weight="w", seed=1)
     positive = "predicted,true,w\na,a,1\nb,b,2\na,b,3\nb,b,1\n"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,5 +1,7 @@
 """Survey weights, and totals of a larger population: the sampling error is in the interval."""
 
+import warnings
+
 import duckdb
 import numpy as np
 import polars as pl
@@ -161,6 +163,47 @@ def test_weights_that_cannot_be(change, options, words, rng):
         table = table.with_columns(w=pl.lit(change))
     with pytest.raises(tu.TrueupError, match=words):
         tu.correct(table, test, **{"weight": "w", "value": "y", "seed": 1} | options)
+
+
+def warned(*tables, **options):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        tu.correct(*tables, **{"draws": 200, "seed": 1, "weight": "w"} | options)
+    return [str(x.message) for x in found if "look like probabilities" in str(x.message)]
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_probabilities_taken_for_weights_are_seen(rng):
+    """Figures of 1,500 units would be of 60, and their intervals those of other units."""
+    table, test, *_ = survey(rng)
+    for options in ({}, {"value": "y"}, {"score": "score"}, {"design": "by_class"}):
+        both = [x.with_columns(w=1 / pl.col("w"), score="y") for x in (table, test)]
+        (text,) = warned(*both, **options)
+        assert "the weight is 1 divided by them" in text
+        assert ("probability='w'" in text) == ("design" not in options)
+        if "design" not in options:  # the advice works when it is typed
+            options.pop("score", None if "without `score`" in text else "kept")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tu.correct(*both, probability="w", draws=200, seed=1, **options)
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        lambda w: w,
+        lambda w: w / w.mean(),  # many are below 1
+        lambda w: w / w.sum(),  # figures are shares
+        lambda w: pl.lit(1),
+        lambda w: (w > 20).cast(int),  # who belongs to the population
+    ],
+    ids=["units", "mean 1", "shares", "ones", "scope"],
+)
+def test_weights_that_may_be_below_1_are_no_probabilities(scale, rng):
+    table, test, *_ = survey(rng)
+    table = table.with_columns(w=scale(pl.col("w")))
+    test = test.drop("w").join(table.select("id", "w"), on="id")
+    assert not warned(table, test)
 
 
 def test_every_output_names_the_population_of_a_figure(tmp_path, rng):

@@ -21,6 +21,7 @@ from trueup.draws.settings import (
 )
 from trueup.estimate.job import OPTIONS, Job, asked_of, run
 from trueup.estimate.options import (
+    inverse_weights,
     refuse_list_with_period,
     refuse_together,
     refuse_with_period,
@@ -277,8 +278,9 @@ def correct(
     counted = chances and size and not (classical or value or weight or count)
     extra: dict[str, Any] = {}
     if weight is not None:
-        population, audited, columns, effective = weigh(population, audited, columns, weight)
-        extra = {"effective_size": effective}
+        population, audited, columns, weights = weigh(population, audited, columns, weight)
+        extra = {"effective_size": weights.effective}
+        notes += inverse_weights(weight, weights, asked)
     if isinstance(prior, Regression):
         population, audited, prior = bin_tables(population, audited, prior, id, missing)
         columns = replace(columns, strata=(prior.bin_name,))

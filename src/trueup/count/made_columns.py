@@ -1,7 +1,7 @@
 """Columns that we make: bins of a column on which error rates depend, and weighted values."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,20 @@ from trueup.read.columns import (
 from trueup.read.table import Table
 
 LEAST = 5  # test units in a bin
+ROUNDED = 1e-6
+
+
+class Weights(NamedTuple):
+    """Of survey weights: the units, what these stand for, and how many equal ones tell as much.
+
+    The effective size is Kish's (1965). Weights are `probable` if none is above 1: these are rather
+    probabilities, whose inverse they should be.
+    """
+
+    units: int
+    total: float
+    effective: float
+    probable: bool
 
 
 def bin_tables(
@@ -75,8 +89,8 @@ def _numbers(rows: list[tuple[Any, ...]], column: str, table: Table, missing: st
 
 def weigh(
     population: Table, audited: Table, columns: Columns, weight: str
-) -> tuple[Table, Table, Columns, float]:
-    """Return the tables with weight times value as the value, and the effective size (Kish 1965).
+) -> tuple[Table, Table, Columns, Weights]:
+    """Return the tables with weight times value as the value, and what the weights are.
 
     Audited units found by id take both from the population.
     """
@@ -90,10 +104,18 @@ def weigh(
             f"0; {wrong}.",
             hint="a weight says how many units of the larger population a unit stands for.",
         )
+    # of weights of 0 and 1, the squares are the weights; those that sum to 1 are shares
+    below = squares < total * (1 - ROUNDED) and abs(total - 1) > ROUNDED
+    probable = below and population.largest(weight, 1)[0] <= 1
     value, name = columns.value, weight
     if value is not None:
         name = f"{value} × {weight}"
         population = population.weighted(name, value, weight)
         if columns.id is None or {value, weight} <= {*audited.kinds()}:
             audited = audited.weighted(name, value, weight)
-    return population, audited, replace(columns, value=name), total**2 / squares
+    return (
+        population,
+        audited,
+        replace(columns, value=name),
+        Weights(int(tally.units.sum()), total, total**2 / squares, probable),
+    )

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from trueup.count.made_columns import Weights
 from trueup.count.names import Columns
 from trueup.count.scores import refuse_with_others, refuse_with_score
 from trueup.draws.settings import FROM_POPULATION, check_options
 from trueup.errors import OptionError
 from trueup.estimate.doubts.chance import chance_warning
+from trueup.estimate.doubts.own_rates import without
 from trueup.numerics.arrays import fresh_seed
 from trueup.prior import Regression
 from trueup.prior.studies import draw_from_studies
@@ -120,6 +122,24 @@ def _refuse_pooling(asked: Mapping[str, Any], columns: Columns) -> None:
         f"{' and '.join(with_) or 'neither'}.",
         hint="leave out `pooling`.",
     )
+
+
+def inverse_weights(name: str, weights: Weights, asked: Mapping[str, Any]) -> list[str]:
+    """Warn of weights that are probably the probabilities whose inverse they should be."""
+    if not weights.probable:
+        return []
+    other = ""
+    if asked["design"] in FROM_POPULATION:
+        other = (
+            " If they are those with which the audited units were drawn from this table, give "
+            f"probability={name!r} (--probability) instead of `weight`{without(asked)}."
+        )
+    return [
+        f"The weights in column {name!r} are all at most 1, so that {weights.units:,} units stand "
+        f"for {weights.total:,.6g} of a larger population. They look like probabilities. If they "
+        "are those with which the units of this table were drawn from the larger population, the "
+        f"weight is 1 divided by them.{other}"
+    ]
 
 
 def refuse_with_probability(method: str, design: str, asked: Mapping[str, Any]) -> None:
