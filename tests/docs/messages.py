@@ -15,6 +15,7 @@ import pytest
 
 import trueup as tu
 from trueup.count.labels import like_an_id
+from trueup.verify.populations import grouped, months
 
 PREDICTIONS = "unit,predicted,y,region\n1,a,1,n\n2,a,2,n\n3,b,3,s\n4,b,4,s\n5,a,2,n\n6,b,1,s\n"
 TEST_SET = "unit,predicted,true,y\n1,a,a,1\n2,a,b,2\n3,b,b,3\n4,b,b,4\n"
@@ -169,7 +170,7 @@ def _options() -> Iterator[str]:
 
 
 def _periods() -> Iterator[str]:
-    """Two months of which the second one's predictions are impossible; then an audit of both."""
+    """Two months of which the second one's predictions are impossible; an audit of both; a jump."""
     predicted = ["a"] * 2100 + ["b"] * 900 + ["a"] * 100 + ["b"] * 2900
     table = {"month": [1] * 3000 + [2] * 3000, "predicted": predicted}
     audit = {"month": [1] * 400, "predicted": ["a"] * 190 + ["b"] * 10 + ["a"] * 90 + ["b"] * 110}
@@ -188,6 +189,11 @@ def _periods() -> Iterator[str]:
     both = pl.concat([small, small.with_columns(month=pl.lit(2, pl.Int64))])
     table["predicted"] = (["a"] * 2100 + ["b"] * 900) * 2
     yield from warned(tu.correct, pl.DataFrame(table), both, **options)
+    beta, P = months("constant", 4, 12)
+    beta[6, 0] /= 4  # a month unlike the others
+    made = grouped(beta / beta.sum(axis=1, keepdims=True), P, 2000, np.random.default_rng(1))
+    units = pl.DataFrame(made).rename({"group": "month"})
+    yield from warned(tu.correct, units.drop("true"), units[8000:8200], **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         est = tu.correct(pl.DataFrame(table), both, **options)

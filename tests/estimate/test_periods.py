@@ -15,8 +15,10 @@ from trueup.errors import DataError, OptionError
 from trueup.estimate.periods import draw
 from trueup.estimate.periods.drift import drifting
 from trueup.estimate.periods.labels import when
-from trueup.estimate.periods.rates import USUAL, draw_rates
+from trueup.estimate.periods.rates import draw_rates
+from trueup.numerics.walk_steps import NU, USUAL
 from trueup.present.sentences import citations, headline, question
+from trueup.verify.populations import grouped, months
 
 P = np.array([[0.8, 0.2], [0.15, 0.85]])
 
@@ -57,7 +59,7 @@ def weighted(n, v, a, rng, size=400_000):
     log_w, parts = np.zeros(size), []
     for t in range(len(v)):
         if t:
-            x = x + np.sqrt(2) * sigma * rng.standard_normal(size)
+            x = x + np.sqrt(2) * sigma * rng.standard_t(NU, size)
         beta = 1 / (1 + np.exp(-np.clip(x, -500, 500)))
         q = beta * p0 + (1 - beta) * p1
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -88,6 +90,35 @@ def test_one_audit_agrees_with_weighted_draws_of_the_prior(rng):
     error = 5 * sd * np.sqrt(1 / ess + 1 / est.info["ess"]) + 0.1 * sd
     assert (abs(np.array([row["mean"] for row in ours]) - mean) < error).all()
     assert np.array([row["sd"] for row in ours]) == pytest.approx(sd, rel=0.25)
+
+
+def test_a_jump_is_not_smoothed_away(rng):
+    """Planted bug: normal steps, with which the change is 15% too small."""
+    beta = np.repeat([0.2, 0.35], 12)
+    short = []
+    for _ in range(more(6)):
+        table, test = series(rng, beta, units=3000, audits={3: 400})
+        est = correct(table, test, draws=1000, seed=int(rng.integers(2**31)))
+        u = np.median(est.groups.draws[:, :, 0], axis=0)
+        truth = table.filter(pl.col("true") == 0).group_by("month").len().sort("month")["len"]
+        short.append((u[12] - u[11]) / (truth[12] - truth[11]))
+    assert np.mean(short) > 0.93, short
+
+
+@pytest.mark.usefixtures("few_draws")
+def test_predictions_unlike_those_around_are_said_so(rng):
+    """One month of twelve, in which a class of four has a quarter of its units."""
+    usual, P = months("constant", 4, 12)
+    odd = usual.copy()
+    odd[6, 0] /= 4
+    told = []
+    for beta in (odd / odd.sum(axis=1, keepdims=True), usual):
+        units = pl.DataFrame(grouped(beta, P, 2000, rng)).rename({"group": "month"})
+        test = units.filter(pl.col("month") == 4).sample(200, seed=int(rng.integers(2**31)))
+        warned = correct(units, test, classes=[0, 1, 2, 3]).info["warnings"]
+        told.append([x for x in warned if "unlike what the periods around it suggest" in x])
+    assert [len(x) for x in told] == [1, 0]
+    assert "period 6" in told[0][0]
 
 
 @pytest.mark.slow

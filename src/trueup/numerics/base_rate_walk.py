@@ -65,7 +65,7 @@ class Seen(NamedTuple):
             jump = now[:, some] - x[:, other[some]]
             # jump (I + 11ᵀ)⁻¹ jump = |jump|² − (Σ jump)²/K
             size = (jump * jump).sum(axis=2) - jump.sum(axis=2) ** 2 / K
-            found[:, some] -= 0.5 * size / (self.variance[:, None] * self.gaps[gap[some]])
+            found[:, some] -= 0.5 * size / (self.variance[:, None] * self.gaps[:, gap[some]])
         return found
 
     def _predicted(self, beta: Floats, which: slice) -> Floats:
@@ -100,17 +100,15 @@ class Path(NamedTuple):
             ahead=[x[which] for x in self.ahead],
             own=self.own[which],
             common=self.common[which],
-            seen=seen._replace(rates=seen.rates[which], variance=seen.variance[which]),
+            seen=seen._replace(
+                rates=seen.rates[which], variance=seen.variance[which], gaps=seen.gaps[which]
+            ),
         )
 
     def draw(self, rng: Rng) -> Floats:
         """Draw a path for each P: base rates (R, T, K)."""
         R, T, k = self.x.shape
-        found, later = np.empty_like(self.x), np.zeros((R, k))
-        for t in reversed(range(T)):
-            z = np.einsum("rij,rj->ri", self.cover[t], rng.standard_normal((R, k)))
-            later = z + np.einsum("rij,rj->ri", self.ahead[t], later)
-            found[:, t] = self.x[:, t] + later
+        found = self.x + wander(self.cover, self.ahead, rng)
         fit = self.seen.fit(found)
         for _ in range(SWEEPS):
             for first in range(min(T, 2)):  # every other period: they are independent
@@ -145,9 +143,10 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
 
     `v` (T, L) are the units per predicted label whose true class is not known, with as many labels
     for each class, side by side; `a` (T, K) are those per true class. `sigma` (R,) is the standard
-    deviation of a step over one period, and `gaps` (T − 1,) the periods between neighbours: more
-    than 1 where some are missing.
+    deviation of a usual step over one period, and `gaps` (T − 1,), or (R, T − 1), how many times
+    its variance each step has: more than 1 where periods are missing, or where base rates jump.
     """
+    gaps = np.broadcast_to(gaps, (len(P), len(v) - 1))
     R, (K, L) = P.shape[0], P.shape[-2:]
     T, k = len(v), K - 1
     rates = np.broadcast_to(P[:, None] if P.ndim == 3 else P, (R, T, K, L))
@@ -157,7 +156,8 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     start = inverse / WIDE**2
     if R > 1:  # from the path of their mean
         mean = P.mean(axis=0, keepdims=True)
-        x = np.repeat(find_path(mean, v, a, np.exp([np.log(sigma).mean()]), gaps).x, R, axis=0)
+        usual = np.exp(np.log(gaps).mean(axis=0))
+        x = np.repeat(find_path(mean, v, a, np.exp([np.log(sigma).mean()]), usual).x, R, axis=0)
     else:  # from the log odds of the predicted classes
         share = (v.reshape(T, K, -1).sum(axis=2) + a).sum(axis=0) + 1.0
         x = np.broadcast_to(np.log(share[:-1] / share[-1]), (R, T, k)).copy()
@@ -165,8 +165,8 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
     before, damped = np.full(R, np.inf), np.ones(R)
     for _ in range(STEPS):
         score, fisher = _scores(x[on], rates[on], v, a)
-        score, diagonal = _with_walk(x[on], score, fisher, step[on], start, gaps)
-        move, *_ = _solve(diagonal, step[on], gaps, score)
+        score, diagonal = _with_walk(x[on], score, fisher, step[on], start, gaps[on])
+        move, *_ = solve(diagonal, step[on], gaps[on], score)
         most = np.abs(move).max(axis=(1, 2))
         damped[on] *= np.where(most > (1 - 0.5 * damped[on]) * before[on], 0.5, 1.0)  # to and fro
         before[on] = most
@@ -176,15 +176,12 @@ def find_path(P: Floats, v: Floats, a: Floats, sigma: Floats, gaps: Floats) -> P
             break
     _, fisher = _scores(x, rates, v, a)
     _, diagonal = _with_walk(x, np.zeros_like(x), fisher, step, start, gaps)
-    _, log_det, cover, ahead = _solve(diagonal, step, gaps, np.zeros_like(x))
-    log_walk = 0.5 * np.linalg.slogdet(start)[1] + 0.5 * sum(
-        np.linalg.slogdet(step / gap)[1] for gap in gaps
-    )
+    _, log_det, cover, ahead = solve(diagonal, step, gaps, np.zeros_like(x))
+    log_walk = 0.5 * (np.linalg.slogdet(start)[1] + (T - 1) * np.linalg.slogdet(step)[1])
+    log_walk = log_walk - 0.5 * k * np.log(gaps).sum(axis=1)
     seen = Seen(P, v, a, start, sigma**2, gaps)
-    energy = np.zeros(R)
-    for t, gap in enumerate(gaps):
-        jump = x[:, t + 1] - x[:, t]
-        energy = energy + np.einsum("ri,rij,rj->r", jump, step / gap, jump)
+    jump = np.diff(x, axis=1)
+    energy = np.einsum("rti,rij,rtj,rt->r", jump, step, jump, 1 / gaps, optimize=True)
     own = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(diagonal))
     common = 2.0 / np.sqrt(k) * np.linalg.cholesky(np.linalg.inv(fisher.sum(axis=1) + start))
     total = seen.fit(x).sum(axis=1) - 0.5 * energy + log_walk - 0.5 * log_det
@@ -224,16 +221,54 @@ def _with_walk(
     score, diagonal = score.copy(), fisher.copy()
     score[:, 0] -= x[:, 0] @ start
     diagonal[:, 0] += start
-    for t, gap in enumerate(gaps):
-        pull = np.einsum("rij,rj->ri", step / gap, x[:, t + 1] - x[:, t])
-        score[:, t] += pull
-        score[:, t + 1] -= pull
-        diagonal[:, t] += step / gap
-        diagonal[:, t + 1] += step / gap
+    pull = np.einsum("rij,rtj->rti", step, np.diff(x, axis=1)) / gaps[..., None]
+    score[:, :-1] += pull
+    score[:, 1:] -= pull
+    diagonal += sides(gaps)[..., None, None] * step[:, None]
     return score, diagonal
 
 
-def _solve(
+def sides(gaps: Floats) -> Floats:
+    """Σ 1/gap over the steps to and from each period: (R, T − 1) give (R, T)."""
+    total = np.zeros((len(gaps), gaps.shape[1] + 1))
+    total[:, :-1] = 1 / gaps
+    total[:, 1:] += 1 / gaps
+    return total
+
+
+def information(P: Floats, v: Floats, a: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """What every period's data say of its log odds given each P, as a normal distribution.
+
+    Return its precision F (R, T, k, k) and F times its mean (R, T, k). The likelihood is far from
+    normal where a class is rare: F is such that staying near the neighbours loses what it does.
+    """
+    R, T = len(P), len(v)
+    path = find_path(P, v, a, np.ones(R), gaps)  # one that may step far
+    x, rates = path.x, np.broadcast_to(P[:, None] if P.ndim == 3 else P, (R, T, *P.shape[-2:]))
+    score, F = _scores(x, rates, v, a)
+    if T > 1:
+        after, before = np.r_[1:T, T - 2], np.r_[1, 0 : T - 1]
+        near = (x[:, after] + x[:, before]) / 2
+        loss = path.seen.fit(x) - path.seen.fit(near)
+        away = x - near
+        usual = 0.5 * np.einsum("rti,rtij,rtj->rt", away, F, away)
+        loss += np.einsum("rti,rti->rt", score, -away)
+        F = F * np.where(usual > 1, np.maximum(loss / np.maximum(usual, 1), 1), 1)[..., None, None]
+    return F, score + np.einsum("rtij,rtj->rti", F, x)
+
+
+def wander(cover: list[Floats], ahead: list[Floats], rng: Rng) -> Floats:
+    """Draw how far paths are from their mean (R, T, k), from the factors that `solve` returns."""
+    R, k = cover[0].shape[:2]
+    found = np.empty((R, len(cover), k))
+    later = np.zeros((R, k))
+    for t in reversed(range(len(cover))):
+        z = np.einsum("rij,rj->ri", cover[t], rng.standard_normal((R, k)))
+        later = found[:, t] = z + np.einsum("rij,rj->ri", ahead[t], later)
+    return found
+
+
+def solve(
     diagonal: Floats, step: Floats, gaps: Floats, score: Floats
 ) -> tuple[Floats, Floats, list[Floats], list[Floats]]:
     """Solve the block tridiagonal system; also its log determinant and the factors for drawing.
@@ -254,7 +289,7 @@ def _solve(
         if t + 1 == T:
             ahead.append(np.zeros_like(V))
             break
-        W = step / gaps[t]
+        W = step / gaps[:, t, None, None]
         slope = V @ W
         ahead.append(slope)
         left = diagonal[:, t + 1] - W @ slope

@@ -27,6 +27,7 @@ PARTICLES = 1000
 """Draws of the error rates; those of the base rates and units share them out."""
 WORK = 1.2e8
 """Draws of P, times periods, times K²L, that are not more than about ten seconds of work."""
+CHANCE = 0.05
 UNLIKE, SOME = 30.0, 100
 """Chi² of a period's predictions, at the best base rates, that is beyond chance under 98 of so many
 draws of the error rates."""
@@ -36,9 +37,10 @@ class Series(NamedTuple):
     """Draws of every period (R, T, K), and of P (R, K, K) where it is one for all.
 
     `units` (R, T, K) are those of each true class, and `M` (R, K, L) those of all periods by true
-    and predicted class. `step` is the median step of the log odds; `drift` how far a recall moves
-    in one period, None where rates do not drift; `unlike` the periods whose predictions do not fit;
-    and `above` how many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
+    and predicted class. `step` is the median usual step of the log odds; `drift` how far a recall
+    moves in one period, None where rates do not drift; `unlike` the periods whose predictions do
+    not fit, and `pulled` those whose predictions lie far from the drawn base rates; and `above` how
+    many standard errors inverted shares (T, K) lie above 0, if P can be inverted.
     """
 
     u: Floats
@@ -49,6 +51,7 @@ class Series(NamedTuple):
     step: float
     drift: float | None
     unlike: list[int]
+    pulled: list[int]
     above: Floats | None
 
 
@@ -96,9 +99,10 @@ def draw_periods(
     u, M = _allocated(beta, P, bands, counts, rest, units, settings, assumed.panel)
     M += 0 if rest is counts else counts.n
     unlike = _unlike(one[: _size(seen, counts.K**3, SOME)], v[:seen])
+    pulled = [t for t in _pulled(beta[:, :seen], P, v[:seen]) if t not in unlike]
     return Series(
         u + known, M.sum(axis=3), M.sum(axis=1), P if P.ndim == 3 else None, float(min(size, R)),
-        sigma, moves, unlike, _above(P[: 4 * SOME], v),
+        sigma, moves, unlike, pulled, _above(P[: 4 * SOME], v),
     )  # fmt: skip
 
 
@@ -188,6 +192,17 @@ def _unlike(P: Floats, v: Floats) -> list[int]:
         if np.quantile(chi2, 0.02) > UNLIKE:
             found.append(t)
     return found
+
+
+def _pulled(beta: Floats, P: Floats, v: Floats) -> list[int]:
+    """Periods whose predictions are beyond chance from what the drawn base rates expect."""
+    from scipy.special import chdtrc
+
+    T = len(v)
+    rates = np.broadcast_to(P[:, None], (len(P), 1, *P.shape[1:])) if P.ndim == 3 else P[:, :T]
+    expected = (beta[:, :, None] @ rates)[:, :, 0].mean(axis=0) * v.sum(axis=1, keepdims=True)
+    chi2 = ((v - expected) ** 2 / np.maximum(expected, 1.0)).sum(axis=1)
+    return [int(t) for t in np.flatnonzero(chdtrc(v.shape[1] - 1, chi2) * T < CHANCE)]
 
 
 def _allocated(

@@ -63,6 +63,7 @@ def estimate_periods(
     seen = recalls_seen(counts.n[audits], at[audits]) if len(audits) > 1 else None
     told += _assumed(counts, named, settings, drift, evidence if differ else None, seen)
     told += [_unlike(labels[t][0]) for t in series.unlike]
+    told += [_pulled(labels[t][0]) for t in series.pulled]
     others = np.setdiff1d(np.arange(len(at)), audits)
     if series.above is not None and len(others):
         named_others = [labels[t][0] for t in others]
@@ -249,4 +250,12 @@ def _unlike(label: Hashable) -> str:
     return (
         f"The predictions of period {spelt(label)} do not fit the audited error rates, whatever "
         "its base rates: the rates must have changed. Audit that period."
+    )
+
+
+def _pulled(label: Hashable) -> str:
+    return (
+        f"The predictions of period {spelt(label)} are unlike what the periods around it suggest, "
+        "and its figures are drawn towards theirs: the change there may be larger than its "
+        "interval says. Audit that period, or correct its table alone with design 'shifted'."
     )

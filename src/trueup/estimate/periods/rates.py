@@ -14,12 +14,7 @@ import numpy as np
 from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.base_rate_walk import Path, find_path
 from trueup.numerics.dirichlet import draw_dirichlet
-
-USUAL = 0.2
-"""Scale of the half-Cauchy prior of σ, the step of log odds from one period to the next."""
-STEPS = np.exp(np.linspace(np.log(0.003), np.log(1.0), 11))
-"""The values of σ that are weighed, with SOME draws of P: all of these say nearly the same."""
-SOME = 16
+from trueup.numerics.walk_steps import draw_steps
 
 
 def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng, together: bool) -> Floats:
@@ -41,31 +36,25 @@ def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng, together: bool) 
 
 def draw_predicted(v_hat: Floats, gaps: Floats, size: int, rng: Rng) -> Floats:
     """Draw the shares q (R, T, K) of the predicted classes: base rates that are seen directly."""
-    seen = np.repeat(np.eye(v_hat.shape[1])[None], len(STEPS), axis=0)
-    path = find_path(seen, v_hat, np.zeros_like(v_hat), STEPS, gaps)
-    return path.take(_draw_steps(path.log_likelihood, size, rng)).draw(rng)
+    seen = np.repeat(np.eye(v_hat.shape[1])[None], size, axis=0)
+    a = np.zeros_like(v_hat)
+    sigma, lam = draw_steps(seen, v_hat, a, gaps, size, rng)
+    return find_path(seen, v_hat, a, sigma, gaps * lam).draw(rng)
 
 
 def draw_path(
     P: Floats, v: Floats, a: Floats, gaps: Floats, rng: Rng, seen: int
 ) -> tuple[Path, float]:
-    """Draw σ by its mean log likelihood over some P, and find the path of each P.
+    """Draw the sizes of the steps given some P, and find the path of each P.
 
-    Returns the path and the median of σ. `v` and `a` are as in `find_path`; σ is learned from the
-    first `seen` periods.
+    Returns the path and the median of σ. `v` and `a` are as in `find_path`; steps are learned from
+    the first `seen` periods.
     """
-    few = P[:SOME] if P.ndim == 3 else P[:SOME, :seen]
-    first = (v[:seen], a[:seen])
-    fit = [
-        find_path(few, *first, np.full(len(few), step), gaps[: seen - 1]).log_likelihood
-        for step in STEPS
-    ]
-    sigma = STEPS[_draw_steps(np.mean(fit, axis=1), len(P), rng)]
-    return find_path(P, v, a, sigma, gaps), float(np.median(sigma))
-
-
-def _draw_steps(log_likelihood: Floats, size: int, rng: Rng) -> Integers:
-    """Draw places in STEPS; the prior is half-Cauchy in σ, on a grid of log σ."""
-    weight = log_likelihood + np.log(STEPS) - np.log1p((STEPS / USUAL) ** 2)
-    weight = np.exp(weight - weight.max())
-    return np.asarray(rng.choice(len(STEPS), size, p=weight / weight.sum()))
+    few = P if P.ndim == 3 else P[:, :seen]
+    sigma, lam = draw_steps(few, v[:seen], a[:seen], gaps[: seen - 1], len(P), rng)
+    if seen > 1:  # steps to come are like those that were learned
+        lam = np.hstack([lam, rng.choice(lam, len(v) - seen, axis=1)])
+    else:
+        lam = np.ones((len(P), len(gaps)))
+    path = find_path(P, v, a, sigma, gaps * lam)
+    return path, float(np.median(sigma))
