@@ -27,7 +27,7 @@ TRUE_FALSE = ("noise", "overlap", "keep_draws")
 LISTS = ("classes", "predicted_classes", "allocations", "methods")
 SHARES = ("P", "base_rates", "test_base_rates")
 ALWAYS = (
-    "predicted", "true", "cost", "panel", "between", "certainty", "replications", "allocations",
+    "predicted", "true", "cost", "between", "certainty", "replications", "allocations",
 )  # fmt: skip
 """Options that are not None where they were not given."""
 # Above this, (draws, K, K) arrays no longer fit in an ordinary machine: 4,000 draws take 8 GB.
