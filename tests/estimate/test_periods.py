@@ -16,7 +16,7 @@ from trueup.estimate.periods import draw
 from trueup.estimate.periods.drift import drifting
 from trueup.estimate.periods.labels import when
 from trueup.estimate.periods.rates import draw_rates
-from trueup.numerics.walk_steps import NU, USUAL
+from trueup.estimate.periods.steps import NU, USUAL
 from trueup.present.sentences import citations, headline, question
 from trueup.verify.populations import grouped, months
 

@@ -11,10 +11,10 @@ With several audits recalls may drift: see `drift.py`.
 
 import numpy as np
 
+from trueup.estimate.periods.steps import draw_steps
 from trueup.numerics.arrays import Floats, Integers, Rng
 from trueup.numerics.base_rate_walk import Path, find_path
 from trueup.numerics.dirichlet import draw_dirichlet
-from trueup.numerics.walk_steps import draw_steps
 
 
 def draw_rates(n: Integers, q: Floats, alpha: Floats, rng: Rng, together: bool) -> Floats:
