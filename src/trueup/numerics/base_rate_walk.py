@@ -24,8 +24,6 @@ STEPS = 30
 CLOSE = 0.01
 """Scoring stops for a draw when none of its log odds moves by more; FAR is the most it may."""
 FAR = 1.5
-
-
 CACHE = 60_000
 """Numbers in an array that is still fast: with 15 classes and 120 periods, larger ones take twice
 the time."""
