@@ -255,7 +255,11 @@ def test_cells_beyond_the_audited_units():
 
 
 def test_classes_that_values_keep_apart_stay_numbers(rng):
-    """Where a draw of x is tiny because log odds are large, shares of another band were 0/0."""
+    """Where a draw of x is tiny because log odds are large, shares of another band were 0/0.
+
+    Planted bug: log odds beyond their bounds still gain from what units are seen there, so that υ
+    grew to 1e70.
+    """
     n = np.zeros((3, 3, 12), dtype=int)
     for g in range(3):
         n[g, g, 4 * g : 4 * g + 4] = 60
@@ -264,3 +268,4 @@ def test_classes_that_values_keep_apart_stay_numbers(rng):
     states = learn_columns(n, far, np.full((3, 3), 0.1), rng)
     for state in islice(states, 150):
         np.testing.assert_allclose(state.m.sum(axis=1), 1)
+        assert state.upsilon.max() < 1000

@@ -77,10 +77,10 @@ FEW_CLASSES, STRETCH = 8, 1.2
 """With fewer classes d moves twice in a sweep; with more that costs two fifths of it, and one
 move gives more effective draws in the same time. And the deviation of a step of log υ."""
 
-TINY = 1e-100
-MOST = 100.0
-"""Log odds beyond this are certainty. A double holds TINY times the exponential of twice as much,
-either way: a draw of x goes down where log odds go up, and shares in another band are left tiny."""
+TINY, MOST = 1e-170, 300.0
+"""The least x, and log odds beyond which one is certain: the product of both does not underflow. A
+draw of x is tiny where log odds are large, and in another band they are not."""
+LEAST = 1e-300
 
 
 class Columns(NamedTuple):
@@ -158,11 +158,16 @@ def learn_columns(
             o: Floats | None = o,
             w: Floats = w,
             a: Floats = a,
+            t: Floats = t,
             t_phi: Floats = t_phi,
         ) -> Floats:
             """Log density of the coefficients (C, K, H, R) given tables and w, x integrated out."""
-            grown = _over_bands(_odds(coef, phi, o), w)
-            told = np.einsum("ckhr,ckhr->ckh", coef, t_phi)
+            log_E, beyond = _log_odds(coef, phi, o)
+            if beyond:  # what is beyond bounds tells nothing either
+                told = (t * log_E) @ bands - (0.0 if o is None else (t @ bands) * o)
+            else:
+                told = np.einsum("ckhr,ckhr->ckh", coef, t_phi)
+            grown = _over_bands(np.exp(log_E, out=log_E), w)
             return np.asarray(told - a * np.log1p(grown))
 
         if o is not None:
@@ -215,7 +220,8 @@ def learn_columns(
             a = np.repeat(X, J, axis=2) + t_gh
         x = rng.standard_gamma(a) / (1 + grown)
         for _ in range(2 if K < FEW_CLASSES else 1):
-            d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, phi, rng)
+            coef = _coefficients(lam, s, d, b, right)
+            d = _step(d, np.maximum(x, TINY)[..., None] * E, upsilon, t, t_phi, coef, o, phi, rng)
             E = _odds(_coefficients(lam, s, d, b, right), phi, o)
         squares = np.einsum("ckhr,ckhr->cr", d, d)
         upsilon = half_t.draw(upsilon, squares, K * H, scale, rng)
@@ -233,10 +239,15 @@ def _step(
     upsilon: Floats,
     t: Floats,
     t_phi: Floats,
+    coef: Floats,
+    o: Floats | None,
     phi: Floats,
     rng: np.random.Generator,
 ) -> Floats:
-    """Move d of one class after the other, given tables and x alone: Π m^t without w."""
+    """Move d of one class after the other, given tables and x alone: Π m^t without w.
+
+    `coef` and `o` are of the log odds: from and to what is beyond bounds there is no step.
+    """
     precision = 1 / upsilon[:, None, None] ** 2
     S, t_l, t_gh = xE.sum(axis=1), t.sum(axis=1), t.sum(axis=-1)
     log_S = np.log(S)
@@ -247,9 +258,13 @@ def _step(
     grown = xE * _odds(step, phi, None)
     gain = np.einsum("ckhr,ckhr->ckh", step, t_phi - precision * (d + step / 2))
     gain += rng.standard_exponential(gain.shape)
+    if _reach(coef, phi, o) + _reach(step, phi, None) > MOST:
+        for at in (coef, coef + step):
+            log_E = curve(at, phi) + (0.0 if o is None else o[..., None])
+            gain[(np.abs(log_E) > MOST).any(axis=3)] = -np.inf
     yes = np.zeros(gain.shape, dtype=bool)
     for g in range(d.shape[1]):
-        new = np.maximum(S - xE[:, g], 0.0) + grown[:, g]
+        new = np.maximum(np.maximum(S - xE[:, g], 0.0) + grown[:, g], LEAST)
         log_new = np.log(new)
         yes[:, g] = gain[:, g] > np.einsum("chb,chb->ch", t_l, log_new - log_S)
         np.copyto(S, new, where=yes[:, g, :, None])
@@ -268,12 +283,25 @@ def curve(coef: Floats, phi: Floats) -> Floats:
 
 def _odds(coef: Floats, phi: Floats, o: Floats | None) -> Floats:
     """E = exp(Σ_r coef_r φ_r + o), the exponent within bounds."""
-    E = curve(coef, phi)
+    log_E, _ = _log_odds(coef, phi, o)
+    return np.exp(log_E, out=log_E)
+
+
+def _log_odds(coef: Floats, phi: Floats, o: Floats | None) -> tuple[Floats, bool]:
+    """Σ_r coef_r φ_r + o within bounds, and whether any of it is beyond them."""
+    log_E = curve(coef, phi)
     if o is not None:
-        E += o[..., None]
-    if o is not None or _largest(coef) * np.abs(phi).max(axis=(1, 2)).sum() > MOST:
-        np.minimum(np.maximum(E, -MOST, out=E), MOST, out=E)  # half the time of `numpy.clip`
-    return np.exp(E, out=E)
+        log_E += o[..., None]
+    beyond = _reach(coef, phi, o) > MOST and _largest(log_E) > MOST
+    if beyond:  # half the time of `numpy.clip`
+        np.minimum(np.maximum(log_E, -MOST, out=log_E), MOST, out=log_E)
+    return log_E, beyond
+
+
+def _reach(coef: Floats, phi: Floats, o: Floats | None) -> float:
+    """How large the log odds can be at most: less work than to find out."""
+    most = _largest(coef) * float(np.abs(phi).max(axis=(1, 2)).sum())
+    return most + (0.0 if o is None else _largest(o))
 
 
 def _largest(x: Floats) -> float:
