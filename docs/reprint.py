@@ -29,6 +29,7 @@ TABLE = re.compile(
     r"^```text\n\$ (python (?:studies|bench)/[^\n#]*?)(?:  # ([^\n]*))?\n(.*?)^```$", re.M | re.S
 )
 STATE = re.compile(r"<!-- printed -->.*?<!-- /printed -->", re.S)
+NOT_YET = "not printed yet"
 MOST = "Tables without a commit of their own were printed on "
 
 
@@ -46,7 +47,8 @@ def tables(root: Path) -> Iterator[Table]:
     usual = re.search(r"printed on ([^.]*)\.", top[0]) if top else None
     for page in sorted((root / "docs").rglob("*.md")):
         for found in TABLE.finditer(page.read_text(encoding="utf-8")):
-            yield Table(page, found[1].strip(), found[2] or (usual[1] if usual else None))
+            own = found[2] or (usual[1] if usual else None)
+            yield Table(page, found[1].strip(), None if own == NOT_YET else own)
 
 
 def reprint(root: Path, table: Table, printed: str) -> str | None:
@@ -100,7 +102,7 @@ def tidy(root: Path) -> None:
     date_of = max(same, default="no day")
     for table in found:
         own = of_commit(table.printed) != most
-        write(table, (table.printed or "not printed yet") if own else None)
+        write(table, (table.printed or NOT_YET) if own else None)
     page = root / "docs" / "studies.md"
     every = len(commits) == 1 and all(x.printed for x in found)
     line = f"{'All tables were printed on ' if every else MOST}{date_of}."

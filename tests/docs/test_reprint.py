@@ -71,6 +71,15 @@ def test_one_failure_leaves_the_others_printed(root, capsys):
     assert "failed: it broke" in capsys.readouterr().out
 
 
+def test_tables_that_are_not_printed_yet_have_no_date(root):
+    page = root / "docs" / "studies.md"
+    text = read(root).replace("# 2026-01-01, 1234567", "# not printed yet")
+    page.write_text(text.replace("studies/bad.py", "studies/bad.py  # not printed yet"))
+    reprint.main(["--only b"], root)
+    assert f", {reprint.commit(root)}.<!-- /printed -->" in read(root)
+    assert read(root).count("# not printed yet") == 2
+
+
 def test_a_second_run_prints_only_what_is_missing(root, capsys):
     reprint.main(["--only b"], root)
     assert "old a" in read(root)

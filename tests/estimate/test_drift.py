@@ -212,7 +212,7 @@ def test_audits_by_prediction_of_other_base_rates_do_not_differ(rng):
     sets = [by_prediction(rng, [0.2, 0.5], [P, P], 75) for _ in range(20)]
     p = np.array([rates_differ(n, [0, 1], v_hat=v).p_value for n, v in sets])
     assert (p < 0.05).sum() <= 6
-    assert np.mean([rates_differ(n, [0, 1]).p_value < 0.05 for n, _ in sets]) > 0.5
+    assert np.mean([rates_differ(n, [0, 1]).p_value < 0.05 for n, _ in sets]) > 0.3
     worse = np.array([[0.5, 0.5], [0.15, 0.85]])
     sets = [by_prediction(rng, [0.2, 0.5], [P, worse], 150) for _ in range(5)]
     assert all(rates_differ(n, [0, 1], v_hat=v).p_value < 0.05 for n, v in sets)
