@@ -1,6 +1,6 @@
 """Print the tables of the pages again: run the command in the first line of each, keep its output.
 
-    python3 dev.py studies                 all tables: about 90 minutes on two cores
+    python3 dev.py studies                 all tables: less than two hours on two cores
     python3 dev.py studies periods groups  only commands that contain one of these words
     python3 dev.py studies --again         also those that this commit has printed already
     python3 dev.py studies --list          the commands, and which commit printed each

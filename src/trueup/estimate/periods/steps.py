@@ -19,9 +19,8 @@ USUAL = 0.2
 STEPS = np.exp(np.linspace(np.log(0.003), np.log(1.0), 11))
 """Grid of σ."""
 NU = 1.5
-"""Degrees of freedom of the steps. With fewer a jump is smoothed less (`studies/jumps.py`); with
-more, less is lost where shares move evenly: with 1 the errors of seasonal levels were 5% larger
-than with normal steps, with 1.5 3% (30 replications)."""
+"""Degrees of freedom of the steps: with fewer a jump is smoothed less (`studies/jumps.py`), with
+more less is lost where shares move evenly (`studies/periods.py`, seasonal)."""
 LARGEST = 5.0
 """No step has a larger standard deviation: where predictions say that a class is absent, any step
 away fits as well, and they would grow until numbers fail."""
