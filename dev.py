@@ -10,7 +10,7 @@ python3 dev.py flakes          run each random test 100 times with fresh seeds, 
                                time, --file F to write the counts to F as they come and to go on
                                from there the next time; other words go to pytest
 python3 dev.py docs            the documentation, as a site in `site/`
-python3 dev.py studies         print the tables of the pages again: up to two hours; words choose some
+python3 dev.py studies         print the tables of the pages again: two hours; words choose some
 python3 dev.py mutants         plant faults in the core, one at a time: do the quick tests notice?
 python3 dev.py run CMD ...     any command inside the environment
 
